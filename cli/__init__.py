@@ -1,0 +1,1 @@
+"""Argument parsing and printing for the two launchers. Nothing below this package prints or asks."""

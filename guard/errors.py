@@ -1,0 +1,128 @@
+"""Every error that the guard raises, as one tree.
+
+    GuardError
+    ├── UsageError                 2   the request itself is malformed; nothing was looked at
+    │   ├── UnknownTarget          2
+    │   ├── BadCommand             2   NUL, invalid UTF-8, too long, empty
+    │   └── CwdGone                2
+    ├── NotPermitted               4   refused for a reason that is not the command's level
+    ├── StateError                 7   the state folder
+    │   ├── StateUnsafe            7   symlinked, foreign-owned, or open to others
+    │   ├── StateUnwritable        7   full, read-only, sick
+    │   ├── StateBusy              7   another process held the lock too long
+    │   └── StateDamaged           7   a record is not what was written
+    ├── CannotRun                  1   the command could not be started (no bash, no such folder …)
+    ├── SandboxUnavailable         1   a profile could not be installed on this kernel
+    └── NothingChecked             8   no check gave an answer
+
+Every class carries `code` (stable, dotted), `exit_code` and `rpc_code`; `docs/errors.md` is generated from
+them. A message has three parts: what happened, what was *not* done, what to do next. Raise these for broken
+surroundings; a refusal or a time-out is a value, not an error. Callers redact before they show one.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class GuardError(Exception):
+    """Base of all. `str(error)` is the first part only."""
+
+    code = "internal"
+    exit_code = 1
+    rpc_code = -32000
+
+    def __init__(self, message: str, *, not_done: str = "nothing was run", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.not_done = not_done
+        self.hint = hint
+
+    def as_json(self) -> "dict[str, Any]":
+        """DESIGN 10's error object, without the envelope."""
+        return {"code": self.code, "message": self.message, "not_done": self.not_done, "hint": self.hint}
+
+
+class UsageError(GuardError):
+    """The request itself is malformed: unknown option, missing argument, wrong value."""
+
+    code = "usage"
+    exit_code = 2
+    rpc_code = -32602
+
+
+class UnknownTarget(UsageError):
+    """The target is unknown, mistyped or empty. It never falls back to this machine."""
+
+    code = "usage.target"
+
+
+class BadCommand(UsageError):
+    """The command is empty, too long, holds a NUL or is not valid UTF-8."""
+
+    code = "usage.command"
+
+
+class CwdGone(UsageError):
+    """The folder to run in does not exist or cannot be entered."""
+
+    code = "usage.cwd"
+
+
+class NotPermitted(GuardError):
+    """Refused for a reason that is not the command's level: who asks, or where from."""
+
+    code = "not_permitted"
+    exit_code = 4
+    rpc_code = -32003
+
+
+class StateError(GuardError):
+    """The state folder cannot be used."""
+
+    code = "state"
+    exit_code = 7
+    rpc_code = -32007
+
+
+class StateUnsafe(StateError):
+    """The state folder or a file in it is a link, belongs to somebody else, or is open to others."""
+
+    code = "state.unsafe"
+
+
+class StateUnwritable(StateError):
+    """The state folder cannot be written: full, read-only or failing."""
+
+    code = "state.unwritable"
+
+
+class StateBusy(StateError):
+    """Another process held the state's lock for longer than we wait."""
+
+    code = "state.busy"
+
+
+class StateDamaged(StateError):
+    """A record is not what was written: the chain is broken, a line is not ours, the tail is cut."""
+
+    code = "state.damaged"
+
+
+class CannotRun(GuardError):
+    """The command could not be started at all."""
+
+    code = "run.cannot_start"
+
+
+class SandboxUnavailable(GuardError):
+    """A sandbox profile could not be installed on this kernel."""
+
+    code = "sandbox.unavailable"
+
+
+class NothingChecked(GuardError):
+    """No check gave an answer, so nothing can be said about this machine."""
+
+    code = "nothing_checked"
+    exit_code = 8

@@ -1,0 +1,1 @@
+"""What touches a machine: the sandbox, child processes, targets."""

@@ -1,0 +1,1 @@
+"""What was asked, approved, saved and done. Touches the state folder and nothing else."""

@@ -1,0 +1,115 @@
+"""What the guard asks of the world, as small protocols. Fakes in `tests/fakes.py` pass the same suites.
+
+`core` and `execution` take these as arguments with the real thing as default, so that clocks, ids,
+the kernel and the state folder can be replaced in tests without patching anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from guard.types import Assessment, Captured, Enforcement, Interference, Outcome, Request
+
+
+class Clock(Protocol):
+    """Time, in the two kinds that the guard needs."""
+
+    def utc(self) -> str:
+        """Now as RFC 3339, UTC, milliseconds, `Z`: `2026-12-01T04:36:03.120Z`."""
+        ...
+
+    def boot_s(self) -> float:
+        """Seconds since boot, suspended time included; never steps (CLOCK_BOOTTIME)."""
+        ...
+
+
+class Ids(Protocol):
+    """Makes the ids of section 2 of the design: `^[a-z0-9-]{1,64}$`."""
+
+    def new(self, prefix: str) -> str:
+        """An id that this state folder has not seen, such as `e-7k2m4p9q`."""
+        ...
+
+
+class Cancel(Protocol):
+    """A token that a caller sets to stop a run early."""
+
+    def is_set(self) -> bool: ...
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when the token is set, for use in a selector."""
+        ...
+
+
+class RunResult(Protocol):
+    """How one child ended, as `Target.run` returns it."""
+
+    exit_code: int | None
+    timed_out: bool
+    cancelled: bool
+    stdout: Captured
+    stderr: Captured
+    duration_ms: int
+    profile: str
+    enforced: str
+    interference: tuple[Interference, ...] | None
+    unlimited: tuple[str, ...]
+    masked: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class Target(Protocol):
+    """A machine that commands run on."""
+
+    name: str
+
+    def enforcement(self) -> Enforcement:
+        """What R0 profiles hold there, measured once per process."""
+        ...
+
+    def run(
+        self,
+        command: str,
+        *,
+        cwd: str,
+        profile: str,
+        ports: Sequence[int] = (),
+        env: Mapping[str, str],
+        timeout_s: float,
+        hidden: Sequence[str] = (),
+        cancel: Cancel | None = None,
+        on_output: Callable[[str, bytes], None] | None = None,
+    ) -> RunResult:
+        """Runs one command with bash inside a sandbox profile and waits for its end.
+
+        Args:
+            hidden: further paths to mask (the state folder).
+            on_output: called from the reading thread with `stdout`/`stderr` and raw bytes as they come.
+        Raises:
+            CannotRun: no bash, or the folder cannot be entered.
+            SandboxUnavailable: the profile does not hold here. Nothing ran.
+        """
+        ...
+
+
+class Store(Protocol):
+    """What the state folder keeps. `guard.ledger.store.Ledger` is the real one."""
+
+    def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
+        """Records that a run is about to start and returns its execution id. From here on it may have run."""
+        ...
+
+    def end(self, execution: str, outcome: Outcome) -> None:
+        """Records how it ended."""
+        ...
+
+    def keep_request(self, request: Request, assessment: Assessment) -> str:
+        """Keeps a request that a person can approve, and returns its id."""
+        ...
+
+    def entries(self) -> Iterator[Mapping[str, object]]:
+        """The log, oldest first."""
+        ...

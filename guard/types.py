@@ -1,0 +1,483 @@
+"""The values that cross the guard's modules. All are frozen by convention; the test suite enforces it.
+
+This module is on the hot path (`opsx check` must start in a few milliseconds), so it imports nothing:
+no enum (5 ms with what it pulls in), no dataclasses, no typing. Closed sets are classes of named
+constants; `Level` is an ordered integer, so that "the strictest wins" is `max`.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, ClassVar, NoReturn, Self
+
+Span = tuple[int, int]
+"""Byte offsets [start, end) into the UTF-8 bytes of the command."""
+
+MAX_COMMAND_BYTES = 65_536
+"""A command is at most this long: half of the kernel's MAX_ARG_STRLEN (execve(2)), which bash -c must pass."""
+
+LOCAL = "local"
+"""The only target of this version. Anything else is a usage error, never a fall back to this."""
+
+
+def unreachable(value: object) -> "NoReturn":
+    """Ends an exhaustive match over a closed set; reaching it is a bug in the caller."""
+    raise AssertionError(f"not a member of the closed set: {value!r}")
+
+
+class Level(int):
+    """R0 read-only < R1 reversible < R2 high risk or unknown < R3 irreversible. `max` composes."""
+
+    R0: "ClassVar[Level]"
+    R1: "ClassVar[Level]"
+    R2: "ClassVar[Level]"
+    R3: "ClassVar[Level]"
+
+    @property
+    def name(self) -> str:
+        return ("R0", "R1", "R2", "R3")[self]
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+
+Level.R0, Level.R1, Level.R2, Level.R3 = Level(0), Level(1), Level(2), Level(3)
+LEVELS = (Level.R0, Level.R1, Level.R2, Level.R3)
+
+
+class Actor:
+    """Who asks. The default everywhere is AGENT, the strictest."""
+
+    PERSON = "person"
+    AGENT = "agent"
+    RUNBOOK = "runbook"
+    HOOK = "hook"
+
+
+class Mode:
+    """What a target allows at most; set per target, never called profile."""
+
+    READ_ONLY = "read-only"
+    GUARDED = "guarded"
+    LAB = "lab"
+
+
+class Verdict:
+    """What happens with a request now."""
+
+    RUN = "run"
+    NEEDS_STAMP = "needs_stamp"
+    REFUSE = "refuse"
+
+
+class Status:
+    """How one execution ended or why it did not begin (DESIGN 10, `status`)."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+    RUNNING = "running"
+    NEEDS_STAMP = "needs_stamp"
+    REFUSED = "refused"
+    SNAPSHOT_FAILED = "snapshot_failed"
+
+
+class Profile:
+    """Names of the sandbox profiles; REMOTE means that it runs elsewhere, where nothing is enforced by us."""
+
+    LOCAL = "local"
+    NET = "net"
+    BUS = "bus"
+    OBSERVE = "observe"
+    NETADM = "netadm"
+    BLOCK = "block"
+    REMOTE = "remote"
+    NONE = "none"
+
+
+class Value:
+    """Base of the frozen values: equality, hash and repr from `__slots__`.
+
+    Nothing stops an assignment at run time (a guard in `__setattr__` would cost more than the classes
+    themselves); the test suite installs one, so that a write after construction fails a test.
+    """
+
+    __slots__: "tuple[str, ...]" = ()
+
+    def _fields(self) -> "tuple[Any, ...]":
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._fields() == other._fields()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({inner})"
+
+    def replace(self, **changes: "Any") -> "Self":
+        """A copy with some fields changed. Raises TypeError for an unknown field."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        unknown = changes.keys() - values.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        return type(self)(**{**values, **changes})
+
+
+class Effect(Value):
+    """One thing that a command does, as far as its text tells."""
+
+    __slots__ = ("kind", "object")
+    kind: str
+    """read · write · delete · network · service · package · process · privilege · secret-read · opaque …"""
+    object: str
+    """The path, unit, package, peer …; "" when the kind says it all, "?" when it cannot be known."""
+
+    def __init__(self, kind: str, object: str = "") -> None:
+        self.kind = kind
+        self.object = object
+
+
+class Reason(Value):
+    """Why a part of the command has its level."""
+
+    __slots__ = ("rule", "text", "span", "level", "source")
+    rule: str
+    """Stable dotted id, e.g. `files.rm.recursive`."""
+    text: str
+    """One sentence for people."""
+    span: Span
+    """The bytes that it speaks of."""
+    level: Level
+    source: str
+    """Manual page, law or incident behind the rule, e.g. `rm(1)` or `law 2`."""
+
+    def __init__(self, rule: str, text: str, span: Span, level: Level, source: str = "") -> None:
+        self.rule = rule
+        self.text = text
+        self.span = span
+        self.level = level
+        self.source = source
+
+
+class Peer(Value):
+    """A literal network peer that a command talks to."""
+
+    __slots__ = ("host", "port", "protocol")
+    host: str
+    port: int
+    """1..65535; 0 when the program's own configuration decides."""
+    protocol: str
+    """`https`, `http`, `dns`, `ssh`, `kubernetes` …"""
+
+    def __init__(self, host: str, port: int, protocol: str) -> None:
+        self.host = host
+        self.port = port
+        self.protocol = protocol
+
+
+class PlanItem(Value):
+    """One thing to save before the command runs."""
+
+    __slots__ = ("kind", "object")
+    kind: str
+    """`file` (or directory) · `service` · `command`"""
+    object: str
+
+    def __init__(self, kind: str, object: str) -> None:
+        self.kind = kind
+        self.object = object
+
+
+class Decision(Value):
+    """What to do with a request: a function of level, enforcement, egress, actor and policy."""
+
+    __slots__ = ("verdict", "code", "text", "forceable")
+    verdict: str
+    """A `Verdict`."""
+    code: str
+    """Stable id of what decided: `read`, `plain-reader`, `cannot-enforce`, `egress`, `level`, `law-6`, `mode`, `frozen`."""
+    text: str
+    forceable: bool
+    """Only with `refuse`: a person's forced stamp can turn it into `run`."""
+
+    def __init__(self, verdict: str, code: str, text: str, forceable: bool = False) -> None:
+        self.verdict = verdict
+        self.code = code
+        self.text = text
+        self.forceable = forceable
+
+
+class Enforcement(Value):
+    """What this machine's kernel enforces for R0, measured by `guard.hands.sandbox`, never assumed."""
+
+    __slots__ = ("profiles", "mechanism", "landlock_abi", "reports")
+    profiles: "frozenset[str]"
+    """The profiles that hold here; empty when nothing does."""
+    mechanism: str
+    """`strict` (Landlock + seccomp) · `seccomp` · `userns` · `none`"""
+    landlock_abi: int
+    reports: bool
+    """Refused operations are reported (seccomp user notification works)."""
+
+    def __init__(
+        self, profiles: "Iterable[str]" = (), mechanism: str = "none", landlock_abi: int = 0, reports: bool = False
+    ) -> None:
+        self.profiles = frozenset(profiles)
+        self.mechanism = mechanism
+        self.landlock_abi = landlock_abi
+        self.reports = reports
+
+
+NO_ENFORCEMENT = Enforcement()
+
+
+class Policy(Value):
+    """What configuration adds to the built-in judgement. Loaded by the shell, never by the judge."""
+
+    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "frozen", "person_peers")
+    mode: str
+    """A `Mode`."""
+    peers: "frozenset[str]"
+    """`host` or `host:port` that reads may talk to."""
+    contexts: "frozenset[str]"
+    """Kube contexts, cloud profiles … that reads may use."""
+    trusted_bin: "tuple[str, ...]"
+    """Folders beside the system's own whose programs are known by name."""
+    frozen: str
+    """Why everything above R0 is stopped; "" when it is not."""
+    person_peers: "frozenset[str]"
+    """Peers that a person named in this session."""
+
+    def __init__(
+        self,
+        mode: str = Mode.GUARDED,
+        peers: "Iterable[str]" = (),
+        contexts: "Iterable[str]" = (),
+        trusted_bin: "Iterable[str]" = (),
+        frozen: str = "",
+        person_peers: "Iterable[str]" = (),
+    ) -> None:
+        self.mode = mode
+        self.peers = frozenset(peers)
+        self.contexts = frozenset(contexts)
+        self.trusted_bin = tuple(trusted_bin)
+        self.frozen = frozen
+        self.person_peers = frozenset(person_peers)
+
+
+BUILTIN = Policy()
+
+
+class Facts(Value):
+    """Frozen answers to the read-only questions that a command raises. They raise a level, never lower it."""
+
+    __slots__ = ("real_paths", "kinds")
+    real_paths: "Mapping[str, str]"
+    """Path as written (absolute) → path after following links."""
+    kinds: "Mapping[str, str]"
+    """Real path → `file` · `dir` · `device` · `fifo` · `socket` · `absent`."""
+
+    def __init__(self, real_paths: "Mapping[str, str] | None" = None, kinds: "Mapping[str, str] | None" = None) -> None:
+        self.real_paths = real_paths or {}
+        self.kinds = kinds or {}
+
+    def __hash__(self) -> int:
+        return hash((tuple(sorted(self.real_paths.items())), tuple(sorted(self.kinds.items()))))
+
+
+NO_FACTS = Facts()
+
+
+class Request(Value):
+    """A command on a target in a cwd for an actor, as a shell hands it to the guard."""
+
+    __slots__ = ("command", "target", "cwd", "actor", "why", "shell", "client", "call_id", "session")
+    command: str
+    """The exact text that bash gets: valid UTF-8, no NUL, 1..65,536 bytes. Bound byte for byte."""
+    target: str
+    cwd: str
+    """Absolute path."""
+    actor: str
+    why: str
+    """The asker's own words; shown after the facts, never believed."""
+    shell: str
+    """The way in: `opsx`, `oneshot`, `repl`, `rpc`, `acp`, `mcp`, `hook`, `selftest`."""
+    client: str
+    """Name and version of the program that speaks to us, or ""."""
+    call_id: str
+    """The host's tool-use or request id, or ""."""
+    session: str
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        target: str = LOCAL,
+        cwd: str,
+        actor: str = Actor.AGENT,
+        why: str = "",
+        shell: str = "opsx",
+        client: str = "",
+        call_id: str = "",
+        session: str = "",
+    ) -> None:
+        self.command = command
+        self.target = target
+        self.cwd = cwd
+        self.actor = actor
+        self.why = why
+        self.shell = shell
+        self.client = client
+        self.call_id = call_id
+        self.session = session
+
+
+class Interference(Value):
+    """One operation that the sandbox refused while a command ran."""
+
+    __slots__ = ("operation", "path")
+    operation: str
+    """The system call's name, e.g. `openat`."""
+    path: str
+    """What it named, as the process wrote it; "" when it names no path."""
+
+    def __init__(self, operation: str, path: str = "") -> None:
+        self.operation = operation
+        self.path = path
+
+
+class Captured(Value):
+    """One stream of a finished command, held as head and tail in bounded memory."""
+
+    __slots__ = ("text", "size_bytes", "truncated", "undecodable_bytes")
+    text: str
+    """Decoded as UTF-8 with U+FFFD for bad bytes; head, a line that says what was cut, tail."""
+    size_bytes: int
+    """How much the command wrote in all."""
+    truncated: bool
+    undecodable_bytes: int
+
+    def __init__(self, text: str = "", size_bytes: int = 0, truncated: bool = False, undecodable_bytes: int = 0) -> None:
+        self.text = text
+        self.size_bytes = size_bytes
+        self.truncated = truncated
+        self.undecodable_bytes = undecodable_bytes
+
+
+class Outcome(Value):
+    """What became of one request (DESIGN 10, `opsx exec --json`, less the assessment)."""
+
+    __slots__ = (
+        "status",
+        "execution",
+        "exit_code",
+        "stdout",
+        "stderr",
+        "output_file",
+        "snapshot",
+        "stamp",
+        "request_id",
+        "profile",
+        "enforced",
+        "interference",
+        "unlimited",
+        "masked",
+        "recorded",
+        "not_recorded_because",
+        "duration_ms",
+        "at",
+        "decision",
+        "notes",
+    )
+
+    def __init__(
+        self,
+        status: str,
+        *,
+        execution: "str | None" = None,
+        exit_code: "int | None" = None,
+        stdout: "Captured | None" = None,
+        stderr: "Captured | None" = None,
+        output_file: "str | None" = None,
+        snapshot: "str | None" = None,
+        stamp: "str | None" = None,
+        request_id: "str | None" = None,
+        profile: str = Profile.NONE,
+        enforced: str = "none",
+        interference: "tuple[Interference, ...] | None" = None,
+        unlimited: "tuple[str, ...]" = (),
+        masked: "tuple[str, ...]" = (),
+        recorded: bool = False,
+        not_recorded_because: str = "",
+        duration_ms: int = 0,
+        at: str = "",
+        decision: "Decision | None" = None,
+        notes: "tuple[str, ...]" = (),
+    ) -> None:
+        self.status = status
+        """A `Status`."""
+        self.execution = execution
+        """`e-…`, or None when nothing was started."""
+        self.exit_code = exit_code
+        """0..255; 128 + N for a death by signal N; None when it did not end."""
+        self.stdout = stdout or Captured()
+        self.stderr = stderr or Captured()
+        self.output_file = output_file
+        self.snapshot = snapshot
+        self.stamp = stamp
+        self.request_id = request_id
+        """`a-…` when a person can approve it."""
+        self.profile = profile
+        self.enforced = enforced
+        self.interference = interference
+        """None when the kernel cannot tell; never a pretended empty tuple."""
+        self.unlimited = unlimited
+        self.masked = masked
+        self.recorded = recorded
+        self.not_recorded_because = not_recorded_because
+        self.duration_ms = duration_ms
+        self.at = at
+        """RFC 3339, UTC, `Z`, milliseconds: when it began (or was decided)."""
+        self.decision = decision
+        self.notes = notes
+        """Sentences for people: what was degraded, killed, masked."""
+
+
+class Assessment:
+    """Level, decision and why, for one command: a pure function of text and facts.
+
+    `level` and `decision` are there at once. The rest is worked out from the frozen tree at first access,
+    with the same result whenever that is and without I/O (`guard.judge.classify` owns the subclass that does it).
+    """
+
+    __slots__ = ()
+    command: str
+    level: Level
+    decision: Decision
+    profile: str
+    """The sandbox profile that its reads need."""
+    ports: "tuple[int, ...]"
+    """TCP ports for `net`; empty elsewhere."""
+    peers: "tuple[Peer, ...]"
+    reasons: "tuple[Reason, ...]"
+    effects: "tuple[Effect, ...]"
+    opaque: "tuple[Reason, ...]"
+    """The parts that could not be read."""
+    snapshot_plan: "tuple[PlanItem, ...]"
+    reversible: str
+    """`yes` · `partial` · `no`"""
+    ambient: "Mapping[str, str]"
+    """What client programs point at: `kubernetes`, `aws`, `docker` …"""
+    env: "tuple[str, ...]"
+    """Names of environment variables that its programs' families need (KUBECONFIG, AWS_PROFILE …)."""
+    target: str
+
+    def __iter__(self) -> "Iterator[str]":
+        raise TypeError("an assessment is not a sequence")
