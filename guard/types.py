@@ -112,7 +112,7 @@ class Value:
         return tuple(getattr(self, name) for name in self.__slots__)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._fields() == other._fields()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._fields() == other._fields()
 
     def __hash__(self) -> int:
         return hash(self._fields())
@@ -202,7 +202,7 @@ class Decision(Value):
     verdict: str
     """A `Verdict`."""
     code: str
-    """Stable id of what decided: `read`, `plain-reader`, `cannot-enforce`, `egress`, `level`, `law-6`, `mode`, `frozen`."""
+    """What decided: `read`, `plain-reader`, `cannot-enforce`, `egress`, `level`, `law-6`, `mode`, `frozen`."""
     text: str
     forceable: bool
     """Only with `refuse`: a person's forced stamp can turn it into `run`."""
@@ -364,7 +364,9 @@ class Captured(Value):
     truncated: bool
     undecodable_bytes: int
 
-    def __init__(self, text: str = "", size_bytes: int = 0, truncated: bool = False, undecodable_bytes: int = 0) -> None:
+    def __init__(
+        self, text: str = "", size_bytes: int = 0, truncated: bool = False, undecodable_bytes: int = 0
+    ) -> None:
         self.text = text
         self.size_bytes = size_bytes
         self.truncated = truncated
