@@ -1,0 +1,74 @@
+"""The port through which a person is asked. Silence, a closed pipe, a late or malformed answer all mean no.
+
+Whoever implements it shows *all* of an `Ask` (guard.render for everything that is not ours) and returns an
+`Answer`; whoever calls it never interprets words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+APPROVED = "approved"
+DENIED = "denied"
+EXPIRED = "expired"
+CANCELLED = "cancelled"
+UNANSWERED = "unanswered"
+OUTCOMES = (APPROVED, DENIED, EXPIRED, CANCELLED, UNANSWERED)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request for approval, complete: what is not in here was not approved."""
+
+    id: str
+    """`a-…`"""
+    target: str
+    host: str
+    """The real host name of the target."""
+    user: str
+    cwd: str
+    command: str
+    level: str
+    reasons: tuple[str, ...]
+    effects: tuple[str, ...]
+    reversible: str
+    """`yes` · `partial` · `no`"""
+    snapshot_plan: tuple[str, ...]
+    not_bound: tuple[str, ...]
+    """What the stamp cannot hold fast: include trees, URLs …"""
+    must_type: str
+    """For R3 the object that has to be typed as shown; "" otherwise."""
+    why: str
+    """The asker's words. Shown apart, after the facts."""
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How an ask was settled, and how we know."""
+
+    outcome: str
+    """One of OUTCOMES; anything but APPROVED is no."""
+    consent: str = ""
+    """How the person answered: `tty`, `rpc`, `acp`, `elicitation`, `host`."""
+    rendered_sha256: str = ""
+    """Hash of what was shown."""
+    reason: str = ""
+    """The person's words with a denial."""
+
+
+class Confirm(Protocol):
+    """Asks a person to approve."""
+
+    def ask(self, ask: Ask, *, timeout_s: float) -> Answer:
+        """Shows the whole ask and waits. Never raises for a person who is not there: `UNANSWERED`."""
+        ...
+
+
+class NobodyThere:
+    """A shell without a terminal and without a client: approval is not possible."""
+
+    def ask(self, ask: Ask, *, timeout_s: float) -> Answer:
+        """Answers `UNANSWERED` at once."""
+        return Answer(UNANSWERED)
