@@ -1,0 +1,148 @@
+"""What a tool is, and the one place that knows them all.
+
+A tool's arguments are checked against its schema before the handler sees them; an unknown or malformed argument
+is an error that names it, for a model to read and mend. Hints are derived from the highest level that the
+handler can run, so that they cannot disagree with what the tool does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from guard.errors import UsageError
+from guard.types import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+JSON = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """The four annotations of the Model Context Protocol (schema 2025-06-18, ToolAnnotations)."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
+def hints_of(level: Level, *, idempotent: bool = False, open_world: bool = False) -> Hints:
+    """The hints of a tool whose handler can run at most `level`."""
+    return Hints(
+        read_only=level == Level.R0,
+        destructive=level >= Level.R2,
+        idempotent=idempotent or level == Level.R0,
+        open_world=open_world,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One capability. `run(arguments)` gets arguments that fit `parameters` and returns a JSON object."""
+
+    name: str
+    description: str
+    parameters: JSON
+    """A JSON Schema of type object with `additionalProperties: false`."""
+    hints: Hints
+    run: Callable[[JSON], JSON]
+    result: JSON | None = None
+    """JSON Schema of what `run` returns."""
+
+
+def parameters(required: Mapping[str, JSON], optional: Mapping[str, JSON] | None = None) -> JSON:
+    """The schema of a tool's arguments: the required ones first, then the rest, and nothing else."""
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+class BadArguments(UsageError):
+    """A tool was called with arguments that do not fit its schema."""
+
+    code = "usage.arguments"
+
+
+class UnknownTool(UsageError):
+    """There is no tool of that name."""
+
+    code = "usage.tool"
+
+
+class Registry:
+    """The tools of one shell, by name, in the order in which they are shown."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are named {tool.name}")
+            if tool.parameters.get("additionalProperties") is not False:
+                raise ValueError(f"{tool.name} would take unknown arguments")
+            self._tools[tool.name] = tool
+
+    def __iter__(self) -> Any:
+        return iter(self._tools.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name. Raises UnknownTool, with the names that exist."""
+        try:
+            return self._tools[name]
+        except KeyError:
+            raise UnknownTool(
+                f"there is no tool {ascii(name)[:80]}", hint=f"the tools are {', '.join(self._tools)}"
+            ) from None
+
+    def call(self, name: str, arguments: object) -> JSON:
+        """Checks the arguments and runs the tool.
+
+        Raises:
+            UnknownTool, BadArguments: nothing was run.
+            GuardError: what the handler raises.
+        """
+        tool = self.tool(name)
+        return tool.run(checked(tool, arguments))
+
+
+def checked(tool: Tool, arguments: object) -> JSON:
+    """The arguments, if they fit the tool's schema.
+
+    Raises:
+        BadArguments: not an object, an unknown or missing name, or a value of the wrong kind; names which.
+    """
+    if not isinstance(arguments, dict):
+        kind = "null" if arguments is None else type(arguments).__name__
+        raise BadArguments(f"{tool.name} takes an object of arguments, not {kind}", hint=_usage(tool))
+    known = tool.parameters["properties"]
+    unknown = [str(name) for name in arguments if name not in known]
+    if unknown:
+        raise BadArguments(
+            f"{tool.name} does not know {', '.join(ascii(name)[:60] for name in sorted(unknown))}", hint=_usage(tool)
+        )
+    missing = [name for name in tool.parameters["required"] if name not in arguments]
+    if missing:
+        raise BadArguments(f"{tool.name} needs {', '.join(missing)}", hint=_usage(tool))
+    # jsonschema costs 0.2 s to import; a call that got this far is about to start a process anyway.
+    from jsonschema import Draft202012Validator
+
+    faults = sorted(Draft202012Validator(tool.parameters).iter_errors(arguments), key=lambda fault: fault.json_path)
+    if faults:
+        where = faults[0].json_path.removeprefix("$.")
+        raise BadArguments(f"{tool.name}: {where}: {faults[0].message[:200]}", hint=_usage(tool))
+    return arguments
+
+
+def _usage(tool: Tool) -> str:
+    required = tool.parameters["required"]
+    optional = [name for name in tool.parameters["properties"] if name not in required]
+    shown = ", ".join(required) + (f" [{', '.join(optional)}]" if optional else "")
+    return f"{tool.name}{{{shown}}}"
