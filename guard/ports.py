@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from guard.types import Assessment, Captured, Enforcement, Interference, Outcome, Request
+    from guard.types import Assessment, Begun, Captured, Enforcement, Interference, Outcome, Recorded, Request
 
 
 class Clock(Protocol):
@@ -31,6 +31,22 @@ class Ids(Protocol):
 
     def new(self, prefix: str) -> str:
         """An id that this state folder has not seen, such as `e-7k2m4p9q`."""
+        ...
+
+
+class Liveness(Protocol):
+    """Tells whether the process that began a run is still there. `guard.hands.liveness` is the real one."""
+
+    def boot_id(self) -> str:
+        """Names this boot of this machine; another text after every reboot. "" when the system has none."""
+        ...
+
+    def start_of(self, pid: int) -> str:
+        """When the process started, as a text that is equal only for the same process; "" when there is none."""
+        ...
+
+    def alive(self, boot: str, pid: int, start: str) -> bool:
+        """True only if this boot's process `pid` still is the one that started at `start`."""
         ...
 
 
@@ -98,16 +114,28 @@ class Target(Protocol):
 class Store(Protocol):
     """What the state folder keeps. `guard.ledger.store.Ledger` is the real one."""
 
-    def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
-        """Records that a run is about to start and returns its execution id. From here on it may have run."""
+    def begin_read(self, request: Request, assessment: Assessment, *, profile: str, enforced: str) -> Begun:
+        """Records that an R0 run is about to start. Never raises: a sick state never stops a read."""
         ...
 
-    def end(self, execution: str, outcome: Outcome) -> None:
-        """Records how it ended."""
+    def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
+        """Records durably that a run is about to start and returns its execution id. From here on it may have run.
+
+        Raises:
+            StateError: it could not be recorded, so it must not run.
+        """
+        ...
+
+    def end(self, execution: str, outcome: Outcome) -> Recorded:
+        """Records how it ended. Never raises: the run is over, and its caller has to say what is not on record."""
         ...
 
     def keep_request(self, request: Request, assessment: Assessment) -> str:
-        """Keeps a request that a person can approve, and returns its id."""
+        """Keeps a request that a person can approve, and returns its id. The same request again gives the same id.
+
+        Raises:
+            StateError: it could not be kept.
+        """
         ...
 
     def entries(self) -> Iterator[Mapping[str, object]]:

@@ -483,3 +483,29 @@ class Assessment:
 
     def __iter__(self) -> "Iterator[str]":
         raise TypeError("an assessment is not a sequence")
+
+
+class Recorded(Value):
+    """Whether something reached the log; a sick state folder is an answer here, not an exception."""
+
+    __slots__ = ("ok", "because")
+    ok: bool
+    because: str
+    """Why not, as a sentence without a full stop; "" when it did."""
+
+    def __init__(self, ok: bool, because: str = "") -> None:
+        self.ok = ok
+        self.because = because
+
+
+class Begun(Value):
+    """A read that is about to start, and whether its begin is in the log."""
+
+    __slots__ = ("execution", "recorded")
+    execution: str
+    """`e-…`; an id even when nothing could be recorded."""
+    recorded: Recorded
+
+    def __init__(self, execution: str, recorded: Recorded) -> None:
+        self.execution = execution
+        self.recorded = recorded
