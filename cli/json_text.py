@@ -1,0 +1,28 @@
+"""JSON text from plain objects, through the C encoder alone: `json` itself costs more to import than to use here."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+try:
+    from _json import encode_basestring, make_encoder
+except ImportError:  # another Python implementation
+    make_encoder = None
+
+
+def _refuse(value: object) -> "Any":
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def json_line(value: "Any") -> str:
+    """One line of strict JSON, without its newline. Lone surrogates become U+FFFD, non-finite numbers an error."""
+    if make_encoder is None:
+        import json
+
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    else:
+        encode = make_encoder({}, _refuse, encode_basestring, None, ": ", ", ", False, False, False)
+        text = "".join(encode(value, 0))
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")

@@ -1,0 +1,155 @@
+"""`opsx`: the guard for people and scripts. Reads the verb, imports its module, reports errors."""
+
+import sys
+
+from cli.options import Option, Verb, help_of, overview_of, parse
+from cli.version import VERSION
+
+PROGRAM = "opsx"
+PROMISE = "opsx: judge, run and record shell commands. Reads run in a sandbox; changes need a person's approval."
+CODES = (
+    "0 done · 1 the command failed · 2 usage · 3 needs approval · 4 refused · 6 unknown to resolve first · "
+    "7 state damaged, locked or unwritable · 124 timed out · 130 interrupted"
+)
+
+JSON = Option("json", "print one JSON object")
+FILE = Option("file", "read the command from FILE (- is standard input)", value="FILE", short="f")
+TARGET = Option("target", "where it would run; only `local` in this version", value="NAME")
+CWD = Option("cwd", "folder to run in (default: the current one)", value="DIR")
+READ_ONLY = Option("read-only", "refuse everything above R0")
+COMMAND = "[options] -- CMD | 'TEXT' | -f FILE | -"
+COMMAND_TEXT = """
+After `--`, one word is bash text and several words are an argv, quoted one by one. Without `--` the command must be
+exactly one word. R0 reads only, R1 is reversible, R2 is high risk or not understood, R3 is irreversible."""
+
+VERBS = (
+    Verb(
+        "check",
+        "cli.opsx_check",
+        "judge a command: level, decision and why; nothing runs",
+        usage=COMMAND,
+        options=(
+            JSON,
+            FILE,
+            TARGET,
+            CWD,
+            READ_ONLY,
+            Option("batch", 'judge JSONL rows {"cmd": …} from standard input, one JSON object a row out, in order'),
+            Option("lines", "with --batch: every input line is a command"),
+        ),
+        text=COMMAND_TEXT,
+        codes="0 would run · 3 needs approval · 4 refused · 2 usage",
+    ),
+    Verb(
+        "explain",
+        "cli.opsx_check",
+        "say in words what a command does, part by part, and why it has its level",
+        usage=COMMAND,
+        options=(FILE, TARGET, CWD, READ_ONLY),
+        text=COMMAND_TEXT,
+        codes="as check",
+    ),
+    Verb(
+        "exec",
+        "cli.opsx_exec",
+        "run a command through the guard: reads at once in a sandbox, anything else needs approval",
+        usage=COMMAND,
+        options=(
+            JSON,
+            FILE,
+            TARGET,
+            CWD,
+            READ_ONLY,
+            Option("why", "your reason, kept with the record", value="TEXT"),
+            Option("timeout", "seconds until a read is stopped, 1..600 (default 120)", value="S"),
+            Option("passthrough", "stream the output and end with the command's own exit code (ours become 125)"),
+        ),
+        text=COMMAND_TEXT,
+        codes=CODES,
+    ),
+    Verb(
+        "executions",
+        "cli.opsx_records",
+        "list what was run, newest first",
+        usage="[options]",
+        options=(
+            JSON,
+            Option("status", "only that status: succeeded, failed, timed_out, cancelled, unknown, running", value="S"),
+            Option("since", "only those begun at or after this time (RFC 3339, or 15m, 2h, 3d ago)", value="TIME"),
+            Option("limit", "at most N rows, 1..100000 (default 20)", value="N"),
+        ),
+    ),
+    Verb("show", "cli.opsx_records", "show one execution or request in full", usage="ID", options=(JSON,)),
+    Verb("pending", "cli.opsx_records", "list the requests that wait for approval", options=(JSON,)),
+    Verb(
+        "audit",
+        "cli.opsx_records",
+        "print the end of the log, or prove that it is whole: opsx audit verify",
+        usage="[verify] [options]",
+        options=(JSON, Option("tail", "the last N entries, 1..100000 (default 20)", value="N")),
+        codes="0 done · 7 verify found damage",
+    ),
+    Verb(
+        "selftest",
+        "cli.opsx_selftest",
+        "prove judge, sandbox, log and a round trip, in a state folder of its own",
+        options=(JSON,),
+        codes="0 all passed · 1 something failed",
+    ),
+    Verb(
+        "completions",
+        "cli.completions",
+        "print shell completions for opsx and opsagent",
+        usage="bash | zsh | fish",
+    ),
+)
+BY_NAME = {verb.name: verb for verb in VERBS}
+
+
+def main(argv: "list[str]") -> int:
+    """Runs one verb and returns the exit code. `argv` is without the program's name."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        from cli.report import write
+
+        write(overview_of(PROGRAM, PROMISE, VERBS, f"exit codes: {CODES}"), to_stderr=not argv)
+        return 0 if argv else 2
+    if argv[0] in ("-V", "--version"):
+        sys.stdout.write(f"opsx {VERSION}\n")
+        return 0
+    return run_verb(PROGRAM, BY_NAME, argv)
+
+
+def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
+    """Parses and runs `argv[0]`, reporting whatever goes wrong in three parts."""
+    from guard.errors import GuardError, UsageError
+
+    as_json = "--json" in argv[1 : argv.index("--") if "--" in argv else len(argv)]
+    try:
+        verb = verbs.get(argv[0])
+        if verb is None:
+            raise UsageError(f"{program} has no verb {ascii(argv[0])[1:-1][:60]!r}", hint=f"{program} --help")
+        parsed = parse(program, verb, argv[1:])
+        if parsed.flag("help"):
+            from cli.report import write
+
+            write(help_of(program, verb))
+            return 0
+        from importlib import import_module
+
+        code: int = import_module(verb.module).main(parsed)
+        return code
+    except GuardError as failure:
+        from cli.report import error
+
+        return error(failure, as_json=as_json)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    except OSError as failure:
+        from cli.report import error
+        from guard.errors import CannotRun
+
+        return error(
+            CannotRun(f"{failure.strerror or failure}", not_done="the output or the work is not complete"),
+            as_json=as_json,
+        )

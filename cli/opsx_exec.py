@@ -1,0 +1,163 @@
+"""`opsx exec`: one command through the guard."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import core
+import execution
+from cli import surroundings
+from cli.command_text import command_of
+from cli.json_text import json_line
+from cli.opsx_check import check_object
+from cli.report import safe, write
+from guard.types import Outcome, Request, Status, Verdict
+
+if TYPE_CHECKING:
+    from cli.options import Parsed
+
+OURS_UNDER_PASSTHROUGH = 125
+"""What `--passthrough` ends with when the failure is the guard's, as env(1) and timeout(1) do."""
+
+_CODES = {
+    Status.SUCCEEDED: 0,
+    Status.FAILED: 1,
+    Status.TIMED_OUT: 124,
+    Status.RUNNING: 124,
+    Status.CANCELLED: 130,
+    Status.NEEDS_STAMP: 3,
+    Status.REFUSED: 4,
+    Status.SNAPSHOT_FAILED: 5,
+    Status.UNKNOWN: 6,
+}
+
+
+def main(parsed: Parsed) -> int:
+    """Runs what the arguments name, if it may run, and shows what became of it."""
+    core.require_target(parsed.value("target", "local"))
+    passthrough, as_json = parsed.flag("passthrough"), parsed.flag("json")
+    if passthrough and as_json:
+        from guard.errors import UsageError
+
+        raise UsageError("--json and --passthrough exclude each other", hint=parsed.help_line())
+    request = Request(
+        command_of(parsed),
+        cwd=surroundings.cwd(parsed.value("cwd")),
+        actor=surroundings.actor(),
+        why=parsed.value("why"),
+    )
+    timeout_s = parsed.whole_number("timeout", execution.READ_TIMEOUT_S, low=1, high=600)
+    guard = execution.open_guard(
+        surroundings.policy(read_only=parsed.flag("read-only")), outputs_folder=surroundings.outputs_folder()
+    )
+    cancel = cancel_on_signals()
+    on_output = _pass_on if passthrough else None
+    ran = execution.run(request, guard, timeout_s=timeout_s, cancel=cancel, on_output=on_output)
+    if as_json:
+        sys.stdout.write(json_line(exec_object(ran)) + "\n")
+    elif passthrough:
+        return _after_passthrough(ran)
+    else:
+        _in_words(ran)
+    return _CODES[ran.outcome.status]
+
+
+def cancel_on_signals() -> Any:
+    """A token that Ctrl-C and TERM set; the run then ends its child and is recorded as cancelled."""
+    from guard.hands.process import CancelToken
+
+    token = CancelToken()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: token.set())
+    return token
+
+
+def exec_object(ran: execution.Ran) -> dict[str, Any]:
+    """The object of `opsx exec --json` (docs/cli.md)."""
+    outcome = ran.outcome
+    interference = outcome.interference
+    return {
+        **check_object(ran.assessment),
+        "execution": outcome.execution,
+        "status": outcome.status,
+        "exit_code": outcome.exit_code,
+        "stdout": outcome.stdout.text,
+        "stderr": outcome.stderr.text,
+        "truncated": outcome.stdout.truncated or outcome.stderr.truncated,
+        "undecodable_bytes": outcome.stdout.undecodable_bytes + outcome.stderr.undecodable_bytes,
+        "output_file": outcome.output_file,
+        "snapshot": outcome.snapshot,
+        "stamp": outcome.stamp,
+        "request": outcome.request_id,
+        "profile": outcome.profile,
+        "enforced": outcome.enforced,
+        "interference": None
+        if interference is None
+        else [{"operation": item.operation, "path": item.path} for item in interference],
+        "unlimited": list(outcome.unlimited),
+        "masked": list(outcome.masked),
+        "recorded": outcome.recorded,
+        "not_recorded_because": outcome.not_recorded_because or None,
+        "duration_ms": outcome.duration_ms,
+        "at": outcome.at,
+        "notes": list(outcome.notes),
+        "next": next_step(outcome),
+    }
+
+
+def next_step(outcome: Outcome) -> str | None:
+    """What a person can do now, as one command line, or None."""
+    if outcome.request_id and outcome.status in (Status.NEEDS_STAMP, Status.REFUSED):
+        return f"opsx approve {outcome.request_id}" + (" --force" if outcome.status == Status.REFUSED else "")
+    if outcome.output_file:
+        return f"less {outcome.output_file}"
+    return None
+
+
+def _pass_on(stream: str, text: str) -> None:
+    write(text, to_stderr=stream == "stderr")
+
+
+def _in_words(ran: execution.Ran) -> None:
+    """The output as it is, and on stderr whatever a reader has to know about it."""
+    outcome = ran.outcome
+    write(outcome.stdout.text)
+    write(outcome.stderr.text, to_stderr=True)
+    remarks(ran)
+
+
+def remarks(ran: execution.Ran) -> None:
+    """Says on stderr what is not in the output: why nothing ran, what was refused, masked, cut or not recorded."""
+    outcome, said = ran.outcome, []
+    if outcome.status == Status.NEEDS_STAMP:
+        said.append(f"{ran.assessment.level.name} needs approval: {ran.assessment.decision.text}")
+        said.append("nothing was run")
+    elif outcome.status == Status.REFUSED:
+        said.append(f"{ran.assessment.level.name} refused: {ran.assessment.decision.text}")
+        said.append("nothing was run")
+    elif outcome.status == Status.TIMED_OUT:
+        said.append("stopped: it ran longer than the time limit")
+    elif outcome.status == Status.CANCELLED:
+        said.append("stopped: interrupted")
+    if outcome.interference:
+        shown = ", ".join(f"{item.operation} {item.path}".strip() for item in outcome.interference[:5])
+        more = len(outcome.interference) - 5
+        said.append(f"the sandbox refused: {shown}" + (f" and {more} more" if more > 0 else ""))
+    if outcome.status in (Status.SUCCEEDED, Status.FAILED) and not outcome.recorded:
+        said.append(f"not recorded: {outcome.not_recorded_because}")
+    said += outcome.notes
+    step = next_step(outcome)
+    if step:
+        said.append(f"next: {step}")
+    if said:
+        write("".join(f"opsx: {safe(line)}\n" for line in said), to_stderr=True)
+
+
+def _after_passthrough(ran: execution.Ran) -> int:
+    remarks(ran)
+    outcome = ran.outcome
+    if ran.assessment.decision.verdict == Verdict.RUN and outcome.exit_code is not None:
+        return outcome.exit_code
+    return OURS_UNDER_PASSTHROUGH

@@ -1,0 +1,53 @@
+"""How errors leave a launcher: three parts on stderr, or DESIGN's error object where a program reads."""
+
+import os
+import sys
+
+from cli.json_text import json_line
+from guard.errors import GuardError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def write(text: str, *, to_stderr: bool = False) -> None:
+    """Writes all of it. A reader that has gone away (`| head`) is no error: the rest is dropped.
+
+    Raises:
+        OSError: the output cannot be written for another reason (a full disk).
+    """
+    stream = sys.stderr if to_stderr else sys.stdout
+    try:
+        stream.write(text.encode("utf-8", "replace").decode("utf-8"))
+        stream.flush()
+    except BrokenPipeError:
+        # Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def line(value: "Any") -> None:
+    """One JSON object on stdout."""
+    write(json_line(value) + "\n")
+
+
+def safe(text: str) -> str:
+    """Foreign text for a terminal: redacted and with everything invisible made visible."""
+    if text.isascii() and text.isprintable() and len(text) < 8:
+        return text
+    from guard import redact, render
+
+    return render.visible(redact.Redactor().text(text))
+
+
+def error(failure: GuardError, *, as_json: bool) -> int:
+    """Shows an error and returns its exit code."""
+    if as_json:
+        parts = {name: safe(text) if text else "" for name, text in failure.as_json().items()}
+        line({"format": 1, "error": parts})
+    else:
+        lines = [f"error[{failure.code}]: {safe(failure.message)}", failure.not_done]
+        if failure.hint:
+            lines.append(f"hint: {safe(failure.hint)}")
+        write("\n".join(lines) + "\n", to_stderr=True)
+    return failure.exit_code

@@ -1,0 +1,149 @@
+"""What a launcher has to know before it can ask the guard: who, where, which policy, what this kernel enforces.
+
+`opsx check` is on the hot path, so what the kernel enforces is measured once and kept in the state folder as one
+line, named by boot id and kernel release; a run measures again.
+"""
+
+import os
+
+from guard.errors import CwdGone, StateError
+from guard.types import NO_ENFORCEMENT, Enforcement, Mode, Policy
+
+_CACHE = "enforcement"
+_CACHE_FORMAT = "1"
+
+
+def actor() -> str:
+    """Who asks through this process."""
+    from cli.actor import actor_of_this_process
+
+    return actor_of_this_process()
+
+
+def cwd(named: str = "") -> str:
+    """The absolute folder to run in.
+
+    Raises:
+        CwdGone: it is not there or cannot be entered.
+    """
+    try:
+        folder = os.path.join(os.getcwd(), named) if named else os.getcwd()
+    except OSError:
+        if not os.path.isabs(named):
+            raise CwdGone("the current folder is gone", hint="cd to one that exists, or name one: --cwd DIR") from None
+        folder = named
+    folder = os.path.normpath(folder)
+    if not os.path.isdir(folder):
+        raise CwdGone(f"{folder} is not a folder that exists", hint="name another: --cwd DIR")
+    if not os.access(folder, os.X_OK):
+        raise CwdGone(f"{folder} cannot be entered as this user", hint="name another, or run opsx as its owner")
+    return folder
+
+
+def home_of_this_code() -> str:
+    """The folder that holds opsagent's own code: the checkout, or the installed private package."""
+    return os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+
+def policy(*, read_only: bool = False) -> Policy:
+    """The policy of this process: its mode, and the paths that are opsagent's own."""
+    from guard.ledger import state
+
+    own = [home_of_this_code()]
+    try:
+        own += [state.state_path(), state.config_path()]
+    except StateError:
+        pass  # no passwd entry: there is no state to protect
+    return Policy(mode=Mode.READ_ONLY if read_only else Mode.GUARDED, own_paths=tuple(own))
+
+
+def enforcement() -> Enforcement:
+    """What this machine's kernel enforces, from the state folder's note of this boot or measured now."""
+    this_kernel = _this_kernel()
+    known = _read_note(this_kernel)
+    if known is not None:
+        return known
+    from guard.hands import sandbox
+
+    measured = sandbox.measure()
+    _write_note(this_kernel, measured)
+    return measured
+
+
+def _this_kernel() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+    except OSError:
+        boot = "-"
+    # The user decides too: root drops capabilities, others have none to drop.
+    return f"{boot} {os.uname().release} {os.geteuid()}"
+
+
+def _read_note(this_kernel: str) -> Enforcement | None:
+    from guard.ledger import state
+
+    try:
+        fd = os.open(os.path.join(state.state_path(), _CACHE), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            kept = os.fstat(fd)
+            text = os.read(fd, 4096).decode("ascii", "replace")
+        finally:
+            os.close(fd)
+    except (OSError, StateError):
+        return None
+    if kept.st_uid != os.geteuid() or kept.st_mode & 0o022:
+        return None
+    fields = text.rstrip("\n").split("\t")
+    if len(fields) != 6 or fields[0] != _CACHE_FORMAT or fields[1] != this_kernel or not fields[3].isdigit():
+        return None
+    return Enforcement(
+        profiles=[name for name in fields[5].split(",") if name],
+        mechanism=fields[2],
+        landlock_abi=int(fields[3]),
+        reports=fields[4] == "reports",
+    )
+
+
+def _write_note(this_kernel: str, measured: Enforcement) -> None:
+    """Keeps what was measured; a state folder that is not there or not writable only costs time."""
+    if measured == NO_ENFORCEMENT:
+        return
+    from guard.ledger import state
+
+    line = "\t".join(
+        (
+            _CACHE_FORMAT,
+            this_kernel,
+            measured.mechanism,
+            str(measured.landlock_abi),
+            "reports" if measured.reports else "silent",
+            ",".join(sorted(measured.profiles)),
+        )
+    )
+    try:
+        folder = state.state_path()
+        if not os.path.isdir(folder):
+            return
+        scratch = os.path.join(folder, f"{_CACHE}.{os.getpid()}")
+        fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(fd, line.encode() + b"\n")
+        finally:
+            os.close(fd)
+        os.rename(scratch, os.path.join(folder, _CACHE))
+    except (OSError, StateError):
+        return
+
+
+def outputs_folder() -> str | None:
+    """Where long outputs are kept: the checkout's `outputs/` when it can be written, else the state folder's."""
+    beside_code = os.path.join(home_of_this_code(), "outputs")
+    if os.path.isdir(os.path.join(home_of_this_code(), ".git")) and os.access(beside_code, os.W_OK):
+        return beside_code
+    from guard.ledger import state
+
+    try:
+        return os.path.join(state.state_path(), "outputs")
+    except StateError:
+        return None

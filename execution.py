@@ -1,0 +1,243 @@
+"""Everything that acts: one guarded run from request to record.
+
+`run` reads as the walk of docs/architecture.md: request → facts → assess → decide → begin → run → end. It never
+prints and never asks. What may not run comes back as a value with a reason; only broken surroundings raise.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import core
+from guard.errors import CwdGone, GuardError, StateError
+from guard.types import BUILTIN, Actor, Level, Outcome, Profile, Status, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from guard.ledger.outputs import Outputs
+    from guard.ledger.store import Ledger
+    from guard.ports import Cancel, RunResult, Target
+    from guard.redact import Redactor
+    from guard.types import Assessment, Captured, Policy, Request
+
+READ_TIMEOUT_S = 120
+"""A read that takes longer is stopped (DESIGN 9)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a run needs of the world, put together once per process by a shell."""
+
+    target: Target
+    ledger: Ledger
+    redactor: Redactor
+    outputs: Outputs | None = None
+    policy: Policy = BUILTIN
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What was judged and what became of it."""
+
+    assessment: Assessment
+    outcome: Outcome
+
+
+def open_guard(policy: Policy = BUILTIN, *, outputs_folder: str | None = None) -> Guard:
+    """The real thing: this machine, this user's state folder, one Redactor that knows what the environment holds.
+
+    A state folder that cannot be used is no error here: reads go on and say `recorded: false` with the reason.
+    """
+    from guard.hands.environment import secrets_of
+    from guard.hands.liveness import Liveness
+    from guard.hands.targets.local import LocalTarget
+    from guard.ledger.outputs import Outputs
+    from guard.ledger.store import open_ledger
+    from guard.redact import Redactor
+
+    redactor = Redactor(secrets_of(os.environ))
+    ledger = open_ledger(redact=redactor.text, liveness=Liveness())
+    return Guard(LocalTarget(), ledger, redactor, Outputs(outputs_folder) if outputs_folder else None, policy)
+
+
+def run(
+    request: Request,
+    guard: Guard,
+    *,
+    timeout_s: float = READ_TIMEOUT_S,
+    cancel: Cancel | None = None,
+    on_output: Callable[[str, str], None] | None = None,
+) -> Ran:
+    """Takes one request through the whole walk.
+
+    Args:
+        on_output: called with `stdout`/`stderr` and redacted text as it comes.
+    Returns:
+        What was judged, and an `Outcome` whose status says what happened. `needs_stamp` and `refused` mean that
+        nothing ran; `request_id` then names the request that a person can approve.
+    Raises:
+        BadCommand, UnknownTarget, CwdGone: the request is malformed.
+        CannotRun, SandboxUnavailable: the surroundings are broken. Nothing ran.
+    Effects: for a read two log entries (begin, end); else one kept request.
+    """
+    core.require_command(request.command)
+    core.require_target(request.target)
+    require_cwd(request.cwd)
+    assessment = assess(request, guard)
+    if assessment.decision.verdict != Verdict.RUN:
+        return Ran(assessment, _not_run(request, assessment, guard))
+    if assessment.level > Level.R0:
+        # `run` above R0 needs a snapshot and a durable begin first; a mode that allows it unasked is not enough.
+        raise AssertionError("a change was decided to run without a stamp")
+    return Ran(assessment, _read(request, assessment, guard, timeout_s, cancel, on_output))
+
+
+def assess(request: Request, guard: Guard) -> Assessment:
+    """Judges a request with everything that is known here: what is enforced, and what its paths really are."""
+    from guard.hands.facts import facts_for
+
+    def judge(**facts: object) -> Assessment:
+        return core.check(
+            request.command,
+            target=request.target,
+            cwd=request.cwd,
+            actor=request.actor,
+            enforcement=guard.target.enforcement(),
+            policy=guard.policy,
+            **facts,  # type: ignore[arg-type]
+        )
+
+    first = judge()
+    facts = facts_for(first, request.cwd)
+    return judge(facts=facts) if facts.real_paths else first
+
+
+def require_cwd(cwd: str) -> None:
+    """Accepts an absolute folder that exists. Raises CwdGone: a folder that is gone is never silently replaced."""
+    if not os.path.isabs(cwd) or not os.path.isdir(cwd):
+        raise CwdGone(f"{cwd!r} is not an absolute folder that exists", hint="name one that does: --cwd DIR")
+
+
+def _not_run(request: Request, assessment: Assessment, guard: Guard) -> Outcome:
+    decision = assessment.decision
+    refused = decision.verdict == Verdict.REFUSE
+    request_id, notes = None, ()
+    if request.actor != Actor.RUNBOOK and (decision.forceable or not refused):
+        try:
+            request_id = guard.ledger.keep_request(request, assessment)
+        except StateError as error:
+            notes = (f"the request could not be kept: {error.message}",)
+    return Outcome(
+        Status.REFUSED if refused else Status.NEEDS_STAMP,
+        request_id=request_id,
+        profile=assessment.profile,
+        decision=decision,
+        at=guard.ledger.clock.utc(),
+        notes=notes,
+    )
+
+
+def _read(
+    request: Request,
+    assessment: Assessment,
+    guard: Guard,
+    timeout_s: float,
+    cancel: Cancel | None,
+    on_output: Callable[[str, str], None] | None,
+) -> Outcome:
+    from guard.hands.environment import build
+
+    enforced = guard.target.enforcement()
+    profile = assessment.profile if assessment.profile in enforced.profiles else Profile.NONE
+    env, secrets = build(assessment.env, os.environ)
+    for value in secrets:
+        guard.redactor.add(value)
+    # `enforced` is a plan here; the end says what held.
+    begun = guard.ledger.begin_read(
+        request, assessment, profile=profile, enforced=enforced.mechanism if profile != Profile.NONE else "none"
+    )
+    sink = _Sink(guard, begun.execution, on_output)
+    try:
+        result = guard.target.run(
+            request.command,
+            cwd=request.cwd,
+            profile=profile,
+            ports=assessment.ports,
+            env=env,
+            timeout_s=timeout_s,
+            hidden=guard.ledger.paths(),
+            cancel=cancel,
+            on_output=sink,
+        )
+    except GuardError as error:
+        guard.ledger.end(begun.execution, Outcome(Status.FAILED, execution=begun.execution, notes=(error.message,)))
+        raise
+    outcome = _outcome_of(result, begun.execution, guard, sink)
+    recorded = guard.ledger.end(begun.execution, outcome)
+    because = begun.recorded.because or recorded.because
+    return outcome.replace(
+        recorded=not because, not_recorded_because=because, at=begun.at, decision=assessment.decision
+    )
+
+
+def _outcome_of(result: RunResult, execution: str, guard: Guard, sink: _Sink) -> Outcome:
+    notes = list(result.notes)
+    output_file, failure = sink.close(result.stdout.truncated or result.stderr.truncated)
+    if failure:
+        notes.append(f"the full output was not saved: {failure}")
+    if result.interference and not result.stdout.size_bytes:
+        notes.append("the sandbox refused some of what it tried, and it printed nothing: that is not a fact")
+    return Outcome(
+        _status_of(result),
+        execution=execution,
+        exit_code=result.exit_code,
+        stdout=_redacted(result.stdout, guard),
+        stderr=_redacted(result.stderr, guard),
+        output_file=output_file,
+        profile=result.profile,
+        enforced=result.enforced,
+        interference=result.interference,
+        unlimited=result.unlimited,
+        masked=result.masked,
+        duration_ms=result.duration_ms,
+        notes=tuple(notes),
+    )
+
+
+def _status_of(result: RunResult) -> str:
+    if result.cancelled:
+        return Status.CANCELLED
+    if result.timed_out:
+        return Status.TIMED_OUT
+    return Status.SUCCEEDED if result.exit_code == 0 else Status.FAILED
+
+
+def _redacted(captured: Captured, guard: Guard) -> Captured:
+    return captured.replace(text=guard.redactor.text(captured.text))
+
+
+class _Sink:
+    """Takes raw output as it comes; gives redacted text to the caller and to the file of long outputs."""
+
+    def __init__(self, guard: Guard, execution: str, on_output: Callable[[str, str], None] | None) -> None:
+        self._streams = {name: guard.redactor.stream() for name in ("stdout", "stderr")} if on_output else {}
+        self._on_output = on_output
+        self._file = guard.outputs.writer(execution, guard.redactor) if guard.outputs else None
+
+    def __call__(self, stream: str, data: bytes) -> None:
+        if self._file:
+            self._file.feed(stream, data)
+        if self._on_output and (text := self._streams[stream].feed_bytes(data)):
+            self._on_output(stream, text)
+
+    def close(self, wanted: bool) -> tuple[str | None, str]:
+        """(path of the saved output, why it is not there). The file is kept only when the result is cut."""
+        for name, stream in self._streams.items():
+            if self._on_output and (text := stream.flush()):
+                self._on_output(name, text)
+        if self._file is None:
+            return None, "no folder for outputs can be used" if wanted else ""
+        return self._file.finish(keep=wanted)
