@@ -5,20 +5,12 @@ word means the same as after it. `-f FILE` and `-` read the text from a file or 
 """
 
 from guard.errors import BadCommand, UsageError
+from guard.quoting import joined
 from guard.types import MAX_COMMAND_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cli.options import Parsed
-
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
-
-
-def quoted(word: str) -> str:
-    """The word as bash reads it back, whatever is in it. `=` first would make an assignment, so it is quoted too."""
-    if word and _PLAIN.issuperset(word) and "=" not in word:
-        return word
-    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def command_of(parsed: "Parsed") -> str:
@@ -42,9 +34,9 @@ def command_of(parsed: "Parsed") -> str:
     if not parsed.ended:
         raise UsageError(
             f"{len(parsed.words)} words were given without `--`; which of them the shell has split is not known here",
-            hint=f"{parsed.program} {parsed.verb.name} -- {' '.join(quoted(word) for word in parsed.words)[:200]}",
+            hint=f"{parsed.program} {parsed.verb.name} -- {joined(parsed.words)[:200]}",
         )
-    return " ".join(quoted(word) for word in parsed.words)
+    return joined(parsed.words)
 
 
 def _from_file(path: str) -> str:

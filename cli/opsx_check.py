@@ -3,6 +3,7 @@
 import sys
 
 import core
+from capabilities.shapes import check_object
 from cli.command_text import command_of
 from cli.json_text import json_line
 from cli.options import Parsed
@@ -47,35 +48,6 @@ def main(parsed: Parsed) -> int:
     else:
         _in_words(assessment)
     return _CODES[assessment.decision.verdict]
-
-
-def check_object(assessment: "Assessment") -> "dict[str, Any]":
-    """The object of `opsx check --json` (DESIGN 10)."""
-    decision = assessment.decision
-    return {
-        "format": 1,
-        "level": assessment.level.name,
-        "decision": decision.verdict,
-        "forceable": decision.forceable,
-        "because": {"code": decision.code, "text": decision.text},
-        "profile": assessment.profile,
-        "reasons": [
-            {
-                "rule": reason.rule,
-                "text": reason.text,
-                "span": list(reason.span),
-                "level": reason.level.name,
-                "source": reason.source,
-            }
-            for reason in assessment.reasons
-        ],
-        "effects": [{"kind": effect.kind, "object": effect.object} for effect in assessment.effects],
-        "opaque": [{"text": part.text, "span": list(part.span)} for part in assessment.opaque],
-        "snapshot_plan": [{"kind": item.kind, "object": item.object} for item in assessment.snapshot_plan],
-        "reversible": assessment.reversible,
-        "ambient": dict(assessment.ambient),
-        "target": assessment.target,
-    }
 
 
 def _in_words(assessment: "Assessment") -> None:

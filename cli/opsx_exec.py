@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import core
 import execution
+from capabilities.shapes import exec_object, next_step
 from cli import surroundings
 from cli.command_text import command_of
 from cli.json_text import json_line
-from cli.opsx_check import check_object
 from cli.report import safe, write
-from guard.types import Outcome, Request, Status, Verdict
+from guard.types import Request, Status, Verdict
 
 if TYPE_CHECKING:
     from cli.options import Parsed
@@ -72,48 +72,6 @@ def cancel_on_signals() -> Any:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: token.set())
     return token
-
-
-def exec_object(ran: execution.Ran) -> dict[str, Any]:
-    """The object of `opsx exec --json` (docs/cli.md)."""
-    outcome = ran.outcome
-    interference = outcome.interference
-    return {
-        **check_object(ran.assessment),
-        "execution": outcome.execution,
-        "status": outcome.status,
-        "exit_code": outcome.exit_code,
-        "stdout": outcome.stdout.text,
-        "stderr": outcome.stderr.text,
-        "truncated": outcome.stdout.truncated or outcome.stderr.truncated,
-        "undecodable_bytes": outcome.stdout.undecodable_bytes + outcome.stderr.undecodable_bytes,
-        "output_file": outcome.output_file,
-        "snapshot": outcome.snapshot,
-        "stamp": outcome.stamp,
-        "request": outcome.request_id,
-        "profile": outcome.profile,
-        "enforced": outcome.enforced,
-        "interference": None
-        if interference is None
-        else [{"operation": item.operation, "path": item.path} for item in interference],
-        "unlimited": list(outcome.unlimited),
-        "masked": list(outcome.masked),
-        "recorded": outcome.recorded,
-        "not_recorded_because": outcome.not_recorded_because or None,
-        "duration_ms": outcome.duration_ms,
-        "at": outcome.at,
-        "notes": list(outcome.notes),
-        "next": next_step(outcome),
-    }
-
-
-def next_step(outcome: Outcome) -> str | None:
-    """What a person can do now, as one command line, or None."""
-    if outcome.request_id and outcome.status in (Status.NEEDS_STAMP, Status.REFUSED):
-        return f"opsx approve {outcome.request_id}" + (" --force" if outcome.status == Status.REFUSED else "")
-    if outcome.output_file:
-        return f"less {outcome.output_file}"
-    return None
 
 
 def _pass_on(stream: str, text: str) -> None:

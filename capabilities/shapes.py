@@ -1,0 +1,81 @@
+"""The JSON objects of DESIGN's section 10, built once for the command line, the loop and MCP. On the hot path."""
+
+from guard.types import Status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from execution import Ran
+    from guard.types import Assessment, Outcome
+
+
+def check_object(assessment: "Assessment") -> "dict[str, Any]":
+    """What was judged: the object of `opsx check --json`."""
+    decision = assessment.decision
+    return {
+        "format": 1,
+        "level": assessment.level.name,
+        "decision": decision.verdict,
+        "forceable": decision.forceable,
+        "because": {"code": decision.code, "text": decision.text},
+        "profile": assessment.profile,
+        "reasons": [
+            {
+                "rule": reason.rule,
+                "text": reason.text,
+                "span": list(reason.span),
+                "level": reason.level.name,
+                "source": reason.source,
+            }
+            for reason in assessment.reasons
+        ],
+        "effects": [{"kind": effect.kind, "object": effect.object} for effect in assessment.effects],
+        "opaque": [{"text": part.text, "span": list(part.span)} for part in assessment.opaque],
+        "snapshot_plan": [{"kind": item.kind, "object": item.object} for item in assessment.snapshot_plan],
+        "reversible": assessment.reversible,
+        "ambient": dict(assessment.ambient),
+        "target": assessment.target,
+    }
+
+
+def exec_object(ran: "Ran") -> "dict[str, Any]":
+    """What was judged and what became of it: the object of `opsx exec --json`."""
+    outcome = ran.outcome
+    interference = outcome.interference
+    return {
+        **check_object(ran.assessment),
+        "execution": outcome.execution,
+        "status": outcome.status,
+        "exit_code": outcome.exit_code,
+        "stdout": outcome.stdout.text,
+        "stderr": outcome.stderr.text,
+        "truncated": outcome.stdout.truncated or outcome.stderr.truncated,
+        "undecodable_bytes": outcome.stdout.undecodable_bytes + outcome.stderr.undecodable_bytes,
+        "output_file": outcome.output_file,
+        "snapshot": outcome.snapshot,
+        "stamp": outcome.stamp,
+        "request": outcome.request_id,
+        "profile": outcome.profile,
+        "enforced": outcome.enforced,
+        "interference": None
+        if interference is None
+        else [{"operation": item.operation, "path": item.path} for item in interference],
+        "unlimited": list(outcome.unlimited),
+        "masked": list(outcome.masked),
+        "recorded": outcome.recorded,
+        "not_recorded_because": outcome.not_recorded_because or None,
+        "duration_ms": outcome.duration_ms,
+        "at": outcome.at,
+        "notes": list(outcome.notes),
+        "next": next_step(outcome),
+    }
+
+
+def next_step(outcome: "Outcome") -> "str | None":
+    """What a person can do now, as one command line, or None."""
+    if outcome.request_id and outcome.status in (Status.NEEDS_STAMP, Status.REFUSED):
+        return f"opsx approve {outcome.request_id}" + (" --force" if outcome.status == Status.REFUSED else "")
+    if outcome.output_file:
+        return f"less {outcome.output_file}"
+    return None
