@@ -1,0 +1,224 @@
+"""Requests that wait for a person: kept with their exact bytes for 24 hours. Touches the state folder's `requests/`.
+
+A kept request is the one named exception to redaction beside snapshots: a person must see, and the guard must
+run, exactly these bytes. The file is 0600 and goes when it is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from guard.clock import utc_text
+from guard.errors import StateDamaged, StateError
+from guard.ledger.formats import FORMAT, MAX_LINE_BYTES, Malformed, decoded, encoded, sha256_of
+from guard.types import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from guard.ledger.state import StateFolder
+    from guard.ports import Clock, Ids, Liveness
+    from guard.types import Assessment
+
+REQUEST_TTL_S = 24 * 3600
+"""How long a request waits for an answer."""
+
+FOLDER = "requests"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRequest:
+    """One waiting request, with everything that a person or the guard needs to take it up again."""
+
+    id: str
+    """`a-…`"""
+    created_at: str
+    created_boot: str
+    created_boot_s: float
+    command: str
+    """The exact text, not redacted: redact before it is shown anywhere but in the approval itself."""
+    target: str
+    cwd: str
+    actor: str
+    uid: int
+    why: str
+    shell: str
+    client: str
+    call_id: str
+    session: str
+    level: str
+    decision: str
+    """The verdict: `needs_stamp`, or `refuse` when a forced stamp can change it."""
+    decision_code: str
+    decision_text: str
+    forceable: bool
+
+    def request(self) -> Request:
+        """The request as it was made."""
+        return Request(
+            self.command,
+            target=self.target,
+            cwd=self.cwd,
+            actor=self.actor,
+            why=self.why,
+            shell=self.shell,
+            client=self.client,
+            call_id=self.call_id,
+            session=self.session,
+        )
+
+    def same_as(self, other: KeptRequest) -> bool:
+        """Whether one answer would answer both: command, target, cwd, actor and uid."""
+        return self._key() == other._key()
+
+    def _key(self) -> tuple[str, str, str, str, int]:
+        return (self.command, self.target, self.cwd, self.actor, self.uid)
+
+    def seconds_left(self, clock: Clock, boot: str) -> float:
+        """How long it still waits: by boot clock within its boot (a changed wall clock moves nothing), else by UTC."""
+        if boot and boot == self.created_boot:
+            age_s = clock.boot_s() - self.created_boot_s
+        else:
+            age_s = _epoch_s(clock.utc()) - _epoch_s(self.created_at)
+        return REQUEST_TTL_S - age_s if age_s >= 0 else -1.0
+
+    def expires_at(self) -> str:
+        """When it stops waiting, by the wall clock of its making."""
+        return utc_text(int((_epoch_s(self.created_at) + REQUEST_TTL_S) * 1000))
+
+
+def kept_request_of(request_id: str, request: Request, assessment: Assessment, clock: Clock, boot: str) -> KeptRequest:
+    """The value to keep for a request that was just judged."""
+    decision = assessment.decision
+    return KeptRequest(
+        id=request_id,
+        created_at=clock.utc(),
+        created_boot=boot,
+        created_boot_s=clock.boot_s(),
+        command=request.command,
+        target=request.target,
+        cwd=request.cwd,
+        actor=request.actor,
+        uid=os.geteuid(),
+        why=request.why,
+        shell=request.shell,
+        client=request.client,
+        call_id=request.call_id,
+        session=request.session,
+        level=assessment.level.name,
+        decision=decision.verdict,
+        decision_code=decision.code,
+        decision_text=decision.text,
+        forceable=decision.forceable,
+    )
+
+
+class Requests:
+    """The waiting requests of one state folder."""
+
+    def __init__(self, folder: StateFolder, *, clock: Clock, ids: Ids, liveness: Liveness) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._ids = ids
+        self._boot = liveness.boot_id()
+
+    def keep(self, request: Request, assessment: Assessment) -> tuple[KeptRequest, bool]:
+        """Keeps it durably, or finds the same one waiting. Call with the log's lock held.
+
+        Returns: the kept request, and whether it is new.
+        Raises: StateError when it cannot be written.
+        """
+        candidate = kept_request_of("", request, assessment, self._clock, self._boot)
+        for waiting in self.pending():
+            if waiting.same_as(candidate):
+                return waiting, False
+        with self._folder.folder(FOLDER, create=True) as requests_fd:
+            while True:
+                kept = kept_request_of(self._ids.new("a"), request, assessment, self._clock, self._boot)
+                data = encoded({"format": FORMAT, **asdict(kept), "command_sha256": _sha256_of_text(kept.command)})
+                if self._folder.write_new(_file_name(kept.id), data, dir_fd=requests_fd):
+                    return kept, True
+
+    def pending(self) -> list[KeptRequest]:
+        """What waits, oldest first. A file that cannot be read is left out: it can be approved by nobody."""
+        found = []
+        for name in self._names():
+            with contextlib.suppress(StateError, FileNotFoundError):
+                kept = self._load(name)
+                if kept.seconds_left(self._clock, self._boot) > 0:
+                    found.append(kept)
+        return sorted(found, key=lambda kept: (kept.created_at, kept.id))
+
+    def load(self, request_id: str) -> KeptRequest | None:
+        """The waiting request with this id; None when there is none, or when its time is over.
+
+        Raises:
+            StateDamaged: its file is not what was written.
+        """
+        try:
+            kept = self._load(_file_name(request_id))
+        except (FileNotFoundError, ValueError):
+            return None
+        return kept if kept.seconds_left(self._clock, self._boot) > 0 else None
+
+    def discard(self, request_id: str) -> None:
+        """Removes it, once it is answered. Nothing happens when it is gone already. Raises StateError."""
+        with contextlib.suppress(FileNotFoundError), self._folder.folder(FOLDER) as requests_fd:
+            os.unlink(_file_name(request_id), dir_fd=requests_fd)
+
+    def expire(self) -> int:
+        """Removes what is over and returns how many. Never raises: what cannot be removed now goes the next time."""
+        removed = 0
+        with contextlib.suppress(StateError, OSError):
+            for name in list(self._names()):
+                with contextlib.suppress(StateDamaged, FileNotFoundError):
+                    kept = self._load(name)
+                    if kept.seconds_left(self._clock, self._boot) <= 0:
+                        self.discard(kept.id)
+                        removed += 1
+        return removed
+
+    def _names(self) -> Iterator[str]:
+        with contextlib.suppress(FileNotFoundError), self._folder.folder(FOLDER) as requests_fd:
+            yield from sorted(name for name in os.listdir(requests_fd) if name.startswith("a-"))
+
+    def _load(self, name: str) -> KeptRequest:
+        with self._folder.folder(FOLDER) as requests_fd:
+            data = self._folder.read_file(name, dir_fd=requests_fd, limit_bytes=MAX_LINE_BYTES)
+        try:
+            fields = decoded(data)
+            digest = fields.pop("command_sha256", None)
+            if fields.pop("format", None) != FORMAT:
+                raise Malformed("another format")
+            kept = KeptRequest(**fields)
+            if _file_name(kept.id) != name or digest != _sha256_of_text(kept.command):
+                raise Malformed("its id or its command is not the one that was kept")
+            _epoch_s(kept.created_at)
+            float(kept.created_boot_s)
+        except (Malformed, TypeError, ValueError) as error:
+            raise StateDamaged(
+                f"{FOLDER}/{name} in {self._folder.path} is not what was written: {error}",
+                hint="make the request again",
+            ) from None
+        return kept
+
+
+def _file_name(request_id: str) -> str:
+    """Raises ValueError for what cannot be an id, so that no path is ever made of one."""
+    if not request_id.startswith("a-") or len(request_id) > 64:
+        raise ValueError("not the id of a request")
+    if any(character not in "abcdefghijklmnopqrstuvwxyz0123456789-" for character in request_id):
+        raise ValueError("not the id of a request")
+    return request_id + ".json"
+
+
+def _sha256_of_text(text: str) -> str:
+    return sha256_of(text.encode("utf-8", "surrogatepass"))
+
+
+def _epoch_s(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()

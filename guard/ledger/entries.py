@@ -1,0 +1,160 @@
+"""What each kind of log entry holds, built from the guard's values. Pure. The fields are described in docs/formats.md.
+
+Every text that is not ours (commands, paths, words of a model, names of clients) goes through the redactor;
+the exact command is bound by an HMAC instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import TYPE_CHECKING
+
+from guard.types import Level, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from guard.ledger.formats import Entry
+    from guard.types import Assessment, Outcome, Request
+
+LIST_LIMIT = 50
+"""Effects, rules, refused operations and notes beyond this many are counted, not listed."""
+
+TEXT_LIMIT = 4096
+"""Characters kept of a text that is not a command (a command is kept whole)."""
+
+
+def command_hmac(key: bytes, command: str) -> str:
+    """HMAC-SHA-256 of the command's exact bytes, 64 hex digits: equal commands are found without keeping them."""
+    return hmac.new(key, command.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+class Owner:
+    """The process that a started entry names, so that a reader can tell a running one from a lost one."""
+
+    __slots__ = ("pid", "start")
+
+    def __init__(self, pid: int, start: str) -> None:
+        self.pid = pid
+        self.start = start
+        """As `Liveness.start_of` gave it."""
+
+
+class Entries:
+    """Builds entries for one state folder: redacts with its redactor, binds commands with its key."""
+
+    def __init__(self, redact: Callable[[str], str], key: bytes) -> None:
+        self._redact = redact
+        self._key = key
+
+    def started(
+        self,
+        execution: str,
+        request: Request,
+        assessment: Assessment,
+        *,
+        profile: str,
+        enforced: str,
+        stamp: str,
+        owner: Owner,
+        began_at: str,
+    ) -> Entry:
+        """`started`: from here on it may have run. For R0 the effects are left out: a read has none that last."""
+        entry: Entry = {
+            "kind": "started",
+            "execution": execution,
+            **self._asked(request),
+            **self._judged(assessment),
+            "profile": profile,
+            "enforced": enforced,
+            "stamp": stamp or None,
+            "pid": owner.pid,
+            "pid_start": owner.start,
+            "began_at": began_at,
+        }
+        if assessment.level > Level.R0:
+            entry.update(self._effects(assessment))
+        return entry
+
+    def ended(self, execution: str, request: Request | None, outcome: Outcome) -> Entry:
+        """`ended`, or `running` when it goes on without us (the outcome says which)."""
+        interference = outcome.interference
+        return {
+            "kind": "running" if outcome.status == Status.RUNNING else "ended",
+            **(self._common(request) if request else {}),
+            "execution": execution,
+            "status": outcome.status,
+            "exit_code": outcome.exit_code,
+            "duration_ms": outcome.duration_ms,
+            "stdout_bytes": outcome.stdout.size_bytes,
+            "stderr_bytes": outcome.stderr.size_bytes,
+            "truncated": outcome.stdout.truncated or outcome.stderr.truncated,
+            "output_file": self._text(outcome.output_file or "") or None,
+            "snapshot": outcome.snapshot,
+            "enforced": outcome.enforced,
+            "interference": None
+            if interference is None
+            else [[item.operation, self._text(item.path)] for item in interference[:LIST_LIMIT]],
+            "interference_total": None if interference is None else len(interference),
+            "notes": self._texts(outcome.notes),
+        }
+
+    def requested(self, request_id: str, request: Request, assessment: Assessment, *, expires_at: str) -> Entry:
+        """`requested`: kept so that a person can approve it."""
+        return {
+            "kind": "requested",
+            "request": request_id,
+            **self._asked(request),
+            **self._judged(assessment),
+            **self._effects(assessment),
+            "expires_at": expires_at,
+        }
+
+    def noted(self, kind: str, fields: Entry) -> Entry:
+        """Any other kind; texts are redacted."""
+        return {"kind": kind, **{k: self._text(v) if isinstance(v, str) else v for k, v in fields.items()}}
+
+    def _common(self, request: Request) -> Entry:
+        return {
+            "shell": request.shell,
+            "client": self._text(request.client) or None,
+            "call_id": self._text(request.call_id) or None,
+            "session": request.session or None,
+            "actor": request.actor,
+        }
+
+    def _asked(self, request: Request) -> Entry:
+        return {
+            **self._common(request),
+            "target": request.target,
+            "cwd": self._text(request.cwd),
+            "command": self._redact(request.command),
+            "command_bytes": len(request.command.encode("utf-8", "surrogatepass")),
+            "command_hmac": command_hmac(self._key, request.command),
+            "why": self._text(request.why),
+        }
+
+    def _judged(self, assessment: Assessment) -> Entry:
+        decision = assessment.decision
+        return {
+            "level": assessment.level.name,
+            "decision": decision.verdict,
+            "decision_code": decision.code,
+            "forceable": decision.forceable,
+        }
+
+    def _effects(self, assessment: Assessment) -> Entry:
+        effects, reasons = assessment.effects, assessment.reasons
+        return {
+            "effects": [[effect.kind, self._text(effect.object)] for effect in effects[:LIST_LIMIT]],
+            "effects_total": len(effects),
+            "rules": sorted({reason.rule for reason in reasons})[:LIST_LIMIT],
+        }
+
+    def _texts(self, texts: Iterable[str]) -> list[str]:
+        return [self._text(text) for text in texts][:LIST_LIMIT]
+
+    def _text(self, text: str) -> str:
+        shown = self._redact(text)
+        return shown if len(shown) <= TEXT_LIMIT else shown[: TEXT_LIMIT - 1] + "…"

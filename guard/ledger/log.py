@@ -1,0 +1,408 @@
+"""The log: the only truth about what was asked, approved and run. Appends to it; touches the state folder only.
+
+Promises: one writer at a time (flock); an append is on disk whole or not at all; every line names the SHA-256
+of the line before, across segments; what a crash left half-written is set aside and recorded, never dropped;
+the head beside the log never runs ahead of what was durable, so a log shorter than its head was cut.
+What it cannot do: stop a process with the same uid that rewrites the whole chain.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from guard.errors import StateBusy, StateDamaged, StateError
+from guard.ledger.formats import FORMAT, GENESIS, Entry, Malformed, decoded_entry, encoded, sha256_of
+from guard.ledger.segments import (
+    LOG_FOLDER,
+    Head,
+    Line,
+    Place,
+    lines_of,
+    open_segment,
+    read_head,
+    segment_name,
+    segment_numbers,
+    write_head,
+)
+from guard.ledger.state import read_up_to, state_error_of, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from guard.ledger.state import StateFolder
+    from guard.ports import Clock, Liveness
+
+SEGMENT_BYTES = 16 * 1024 * 1024
+"""A segment that has reached this size takes no further entries: small enough to read back in under a second."""
+
+RESERVE_BYTES = 4 * 1024 * 1024
+"""Space kept for the records of commands that free space: about 4,000 entries."""
+
+RESERVE_STEP_BYTES = 256 * 1024
+"""How much of it is given up at a time."""
+
+RESERVE_NEEDS_FREE_BYTES = 64 * 1024 * 1024
+"""The reserve is not (re)made on a file system with less free space than this: it would be the thing that fills it."""
+
+LOCK_WAIT_S = 5.0
+"""How long a writer waits for another by default. Measured: 8 writers that sync wait 0.3 s at most."""
+
+COMMON_FIELDS = ("shell", "client", "call_id", "session", "actor", "uid")
+"""Fields that every entry has, null when there is nothing to say."""
+
+_OWN_FIELDS = frozenset(("format", "seq", "at", "boot", "prev"))
+
+_sync_data = getattr(os, "fdatasync", os.fsync)
+# macOS has no fdatasync. fdatasync(2) writes a changed file size too, which is all that an append needs.
+
+
+class Appended(NamedTuple):
+    """What an append did."""
+
+    places: tuple[Place, ...]
+    used_reserve: bool
+    """The disk is full and the entries took space from the reserve."""
+
+
+class Tail(NamedTuple):
+    """Where the next entry goes."""
+
+    last: Place | None
+    """The last entry; None in an empty log."""
+    segment: int
+    """0 when there is no segment yet."""
+    size: int
+    """Bytes of that segment that are in order."""
+    torn: int
+    """Bytes after them that a crash left."""
+
+
+class Log:
+    """The log of one state folder. Cheap to make; opens files only while it works."""
+
+    def __init__(
+        self, folder: StateFolder, *, clock: Clock, liveness: Liveness, segment_bytes: int = SEGMENT_BYTES
+    ) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._boot = liveness.boot_id()
+        self._segment_bytes = segment_bytes
+
+    def append(
+        self, entries: Sequence[Entry], *, durable: bool, wait_s: float = LOCK_WAIT_S, use_reserve: bool = False
+    ) -> Appended:
+        """Appends entries in order, all or none. See `Writer.append`, and `writer` for what the lock may raise."""
+        with self.writer(wait_s) as writer:
+            return writer.append(entries, durable=durable, use_reserve=use_reserve)
+
+    @contextlib.contextmanager
+    def writer(self, wait_s: float = LOCK_WAIT_S) -> Iterator[Writer]:
+        """The log's lock, held for the length of a `with` block: nobody else appends meanwhile.
+
+        Raises:
+            StateBusy: another process held it for `wait_s` seconds.
+            StateError: the state folder cannot be used.
+        """
+        with self._locked(wait_s), self._folder.folder(LOG_FOLDER, create=True) as log_fd:
+            yield Writer(self._folder, log_fd, self._clock, self._boot, self._segment_bytes)
+
+    @contextlib.contextmanager
+    def _locked(self, wait_s: float) -> Iterator[None]:
+        deadline = time.monotonic() + wait_s
+        pause_s = 0.0005
+        with self._folder.root() as root:
+            while True:
+                fd = self._folder.open_file("lock", os.O_RDWR | os.O_CREAT, dir_fd=root)
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(fd), os.stat("lock", dir_fd=root, follow_symlinks=False)):
+                        break
+                    os.close(fd)  # removed while we waited: what we hold is nobody's lock any more
+                    continue
+                except FileNotFoundError:
+                    os.close(fd)
+                    continue
+                except OSError as error:
+                    os.close(fd)
+                    if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
+                        raise state_error_of(error, f"lock in {self._folder.path}") from error
+                if time.monotonic() >= deadline:
+                    raise StateBusy(
+                        f"another process has held the log's lock for {wait_s:g} s",
+                        not_done="nothing was recorded",
+                        hint="try again; if it stays, find the holder: fuser "
+                        + os.path.join(self._folder.path, "lock"),
+                    )
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 2, 0.02)
+            try:
+                yield
+            finally:
+                os.close(fd)
+
+
+class Writer:
+    """The one way to add entries. Exists only while the log's lock is held."""
+
+    def __init__(self, folder: StateFolder, log_fd: int, clock: Clock, boot: str, segment_bytes: int) -> None:
+        self._folder = folder
+        self._log_fd = log_fd
+        self._clock = clock
+        self._boot = boot
+        self._segment_bytes = segment_bytes
+        self._head = read_head(folder, log_fd)
+        self._tail: Tail | None = None
+
+    def append(self, entries: Sequence[Entry], *, durable: bool, use_reserve: bool = False) -> Appended:
+        """Writes the entries, all or none.
+
+        Args:
+            entries: each has `kind`; `format`, `seq`, `at`, `boot` and `prev` are added here.
+            durable: wait until they and all earlier ones are on the disk, then move the head on.
+            use_reserve: when the disk is full, take space from the reserve.
+        Raises:
+            StateUnwritable: full, read-only or failing; the log is as it was.
+            StateDamaged: the log is shorter than its head, or its end is not what was written.
+            ValueError: an entry holds what JSON cannot, is too long, or sets a field of the log's own.
+        """
+        used_reserve = False
+        while True:
+            try:
+                places = self._append(entries, durable)
+            except OSError as error:
+                if use_reserve and error.errno in (errno.ENOSPC, errno.EDQUOT) and self._release_reserve():
+                    used_reserve = True
+                    continue
+                raise state_error_of(error, f"the log in {self._folder.path}") from error
+            if durable and not used_reserve:
+                self._keep_reserve()
+            return Appended(places, used_reserve)
+
+    def tail(self) -> Tail:
+        """The end of the log as it is on disk; checked from the head on.
+
+        Raises:
+            StateDamaged: see `append`. OSError: it cannot be read.
+        """
+        if self._tail is None:
+            self._tail = _tail_of(self._folder, self._log_fd, self._head)
+        return self._tail
+
+    def _append(self, entries: Sequence[Entry], durable: bool) -> tuple[Place, ...]:
+        tail = self.tail()
+        # The first entry of a log is always waited for: it makes the head, whose absence is a finding ever after.
+        durable = durable or tail.last is None
+        first: list[Entry] = []
+        torn = b""
+        if tail.torn:
+            torn, entry = self._set_aside(tail)
+            first.append(entry)
+        if self._head.place is None and tail.last is not None:
+            first.append({"kind": "notice", "code": "head-rebuilt", "text": "the head was missing or unreadable"})
+        is_new = tail.segment == 0 or tail.size >= self._segment_bytes
+        segment, size = (tail.segment + 1, 0) if is_new else (tail.segment, tail.size)
+        data, places = self._lines(tail.last, [*first, *entries], segment, size)
+        if is_new and tail.segment:
+            self._close_segment(tail)
+        flags = os.O_WRONLY | (os.O_CREAT | os.O_EXCL if is_new else 0)
+        fd = open_segment(self._folder, self._log_fd, segment, flags)
+        try:
+            try:
+                os.lseek(fd, size, os.SEEK_SET)
+                write_all(fd, data)
+                os.ftruncate(fd, size + len(data))
+                if durable:
+                    _sync_data(fd)
+                    if is_new:
+                        os.fsync(self._log_fd)
+            except BaseException:
+                self._tail = None
+                if is_new:
+                    os.unlink(segment_name(segment), dir_fd=self._log_fd)
+                else:
+                    os.ftruncate(fd, size)
+                    os.lseek(fd, size, os.SEEK_SET)
+                    write_all(fd, torn)  # as it was, so that the next writer can record it
+                raise
+        finally:
+            os.close(fd)
+        self._tail = Tail(places[-1], segment, size + len(data), 0) if places else tail
+        if durable and places:
+            # A head that stays behind is normal, so what is on disk already must not look lost for its sake.
+            with contextlib.suppress(OSError, StateError):
+                self._head = write_head(self._folder, self._log_fd, places[-1], self._head)
+        return places[len(first) :]
+
+    def _lines(
+        self, last: Place | None, entries: Sequence[Entry], segment: int, size: int
+    ) -> tuple[bytes, tuple[Place, ...]]:
+        seq, prev = (last.seq, last.sha256) if last else (0, GENESIS)
+        lines, places = [], []
+        for entry in entries:
+            taken = _OWN_FIELDS & entry.keys()
+            if taken or "kind" not in entry:
+                raise ValueError(f"an entry needs a kind and must not set {', '.join(sorted(_OWN_FIELDS))}")
+            seq += 1
+            line = encoded(
+                {
+                    "format": FORMAT,
+                    "seq": seq,
+                    "at": self._clock.utc(),
+                    "boot": self._boot,
+                    "prev": prev,
+                    "kind": entry["kind"],
+                    **dict.fromkeys(COMMON_FIELDS),
+                    "uid": os.geteuid(),
+                    **entry,
+                }
+            )
+            prev = sha256_of(line)
+            places.append(Place(seq, prev, segment, size, size + len(line)))
+            size += len(line)
+            lines.append(line)
+        return b"".join(lines), tuple(places)
+
+    def _close_segment(self, tail: Tail) -> None:
+        """Makes the old segment durable before a new one begins: a later sync reaches the new file only."""
+        fd = open_segment(self._folder, self._log_fd, tail.segment, os.O_WRONLY)
+        try:
+            os.ftruncate(fd, tail.size)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def _set_aside(self, tail: Tail) -> tuple[bytes, Entry]:
+        """Copies a torn end into `torn/`, durably, and returns it with the entry that says so."""
+        fd = open_segment(self._folder, self._log_fd, tail.segment)
+        try:
+            os.lseek(fd, tail.size, os.SEEK_SET)
+            torn = read_up_to(fd, tail.torn)
+        finally:
+            os.close(fd)
+        digest = sha256_of(torn)
+        name = f"{tail.segment:06d}-{tail.size}-{digest[:8]}"
+        with self._folder.folder("torn", create=True) as torn_fd:
+            self._folder.write_new(name, torn, dir_fd=torn_fd)
+        return torn, {
+            "kind": "torn",
+            "segment": tail.segment,
+            "offset": tail.size,
+            "size_bytes": len(torn),
+            "sha256": digest,
+            "file": f"torn/{name}",
+        }
+
+    def _keep_reserve(self) -> None:
+        """Makes the reserve when it is missing and there is plenty of space. Failing is no error: it is extra."""
+        with contextlib.suppress(OSError, StateError):
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat("reserve", dir_fd=self._log_fd, follow_symlinks=False).st_size >= RESERVE_BYTES:
+                    return
+            space = os.fstatvfs(self._log_fd)
+            if space.f_bavail * space.f_frsize < RESERVE_NEEDS_FREE_BYTES:
+                return
+            fd = self._folder.open_file("reserve", os.O_RDWR | os.O_CREAT, dir_fd=self._log_fd)
+            try:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(fd, 0, RESERVE_BYTES)
+                else:
+                    write_all(fd, bytes(RESERVE_BYTES))
+            finally:
+                os.close(fd)
+
+    def _release_reserve(self) -> bool:
+        """Gives a step of the reserve back to the file system; False when nothing is left of it."""
+        try:
+            fd = self._folder.open_file("reserve", os.O_RDWR, dir_fd=self._log_fd)
+        except (OSError, StateError):
+            return False
+        try:
+            size = os.fstat(fd).st_size
+            if size:
+                os.ftruncate(fd, max(0, size - RESERVE_STEP_BYTES))
+            return size > 0
+        finally:
+            os.close(fd)
+
+
+def _tail_of(folder: StateFolder, log_fd: int, head: Head) -> Tail:
+    """Walks from the head (else from the start of the last segment) to the end, checking each line."""
+    numbers = segment_numbers(log_fd)
+    last = head.place
+    if last is None:
+        if not numbers:
+            return Tail(None, 0, 0, 0)
+        numbers, offset = numbers[-2:], 0
+        # The last two: the last one may have been created right before a crash and be empty.
+    else:
+        _check_anchor(folder, log_fd, last)
+        numbers, offset = [number for number in numbers if number >= last.segment], last.end
+    tail = Tail(last, last.segment if last else numbers[0], offset, 0)
+    for position, number in enumerate(numbers):
+        if position:
+            tail = Tail(tail.last, number, 0, 0)
+        fd = open_segment(folder, log_fd, number)
+        try:
+            size = os.fstat(fd).st_size
+            tail = _walked(fd, tail, size)
+        finally:
+            os.close(fd)
+        if tail.torn and number != numbers[-1]:
+            raise _damaged(folder, f"segment {number} has unreadable bytes at {tail.size}, and more follows")
+    return tail
+
+
+def _walked(fd: int, tail: Tail, size: int) -> Tail:
+    for line in lines_of(fd, tail.segment, tail.size):
+        try:
+            tail = tail._replace(last=_next_place(tail.last, line), size=line.end)
+        except Malformed as error:
+            if line.end == size or b"\0" in line.raw:
+                # The last line, or blocks that never reached the disk (read as zeros): a crash. It is after the
+                # head, so nobody was told that it is durable.
+                break
+            raise StateDamaged(
+                f"the log's entry at byte {line.start} of segment {line.segment} is not what was written: {error}",
+                not_done="nothing was recorded",
+                hint="look with: opsx audit verify; to begin a new log, move the log folder aside",
+            ) from None
+    return tail._replace(torn=size - tail.size)
+
+
+def _next_place(last: Place | None, line: Line) -> Place:
+    """The place of a line that must follow `last`. Raises Malformed when it does not."""
+    entry = decoded_entry(line.raw)
+    if last is not None:
+        if entry["seq"] != last.seq + 1:
+            raise Malformed(f"entry {entry['seq']} follows entry {last.seq}")
+        if entry["prev"] != last.sha256:
+            raise Malformed(f"entry {entry['seq']} is not chained to the entry before it")
+    return Place(entry["seq"], sha256_of(line.raw), line.segment, line.start, line.end)
+
+
+def _check_anchor(folder: StateFolder, log_fd: int, place: Place) -> None:
+    """The entry that the head names must be there, byte for byte."""
+    try:
+        fd = open_segment(folder, log_fd, place.segment)
+    except FileNotFoundError:
+        raise _damaged(folder, f"segment {place.segment} is missing, and the head is in it") from None
+    try:
+        if os.fstat(fd).st_size < place.end:
+            raise _damaged(folder, f"the log is shorter than its head says: entry {place.seq} is cut off")
+        if sha256_of(os.pread(fd, place.end - place.start, place.start)) != place.sha256:
+            raise _damaged(folder, f"entry {place.seq} is not the one that the head names")
+    finally:
+        os.close(fd)
+
+
+def _damaged(folder: StateFolder, what: str) -> StateDamaged:
+    return StateDamaged(
+        what,
+        not_done="nothing was recorded",
+        hint=f"look with: opsx audit verify; to begin a new log, move {folder.path}/{LOG_FOLDER} aside",
+    )

@@ -1,0 +1,385 @@
+"""The state folder: where it is, who may open it, and how its files are opened. Touches nothing but that folder.
+
+Promise: every file is opened below a directory descriptor, without following a link at the end, and is a
+regular file of ours that nobody else can write. The folder is opened anew for each operation, so a folder
+that was moved away or replaced is noticed instead of written into blindly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import pwd
+import secrets
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from guard.errors import StateDamaged, StateError, StateUnsafe, StateUnwritable
+from guard.ledger.formats import FORMAT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+HOME_VARIABLE = "OPSAGENT_HOME"
+
+KEY_BYTES = 32
+"""SHA-256's output size; a longer HMAC key adds nothing (RFC 2104, section 3)."""
+
+OWN_NAMES = frozenset(
+    (
+        "format",
+        "key",
+        "lock",
+        "log",
+        "torn",
+        "requests",
+        "outputs",
+        "snapshots",
+        "sessions",
+        "config",
+        "cache",
+        "index.db",
+    )
+)
+"""What may lie in a folder without a `format` file for it to be taken as ours; anything else there is somebody's."""
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+# O_NONBLOCK: opening a FIFO that somebody put here must not hang; it means nothing for a regular file.
+
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+
+
+def home_of_user() -> str:
+    """The home folder that the passwd entry of the effective user names. HOME and XDG variables do not count.
+
+    Raises:
+        StateError: no passwd entry, or its home is not an existing folder.
+    """
+    uid = os.geteuid()
+    try:
+        home = pwd.getpwuid(uid).pw_dir
+    except KeyError:
+        raise StateError(
+            f"user {uid} has no passwd entry, so there is no home to keep state below",
+            not_done="nothing was recorded",
+            hint=f"name a folder: {HOME_VARIABLE}=/path opsx …",
+        ) from None
+    if not home.startswith("/") or not os.path.isdir(home):
+        raise StateError(
+            f"the home folder of user {uid} does not exist: {home or '(empty)'}",
+            not_done="nothing was recorded",
+            hint=f"create it, or name a folder: {HOME_VARIABLE}=/path opsx …",
+        )
+    return home
+
+
+def state_path(environ: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> str:
+    """Where the state folder is: `$OPSAGENT_HOME`, else the platform's place below the passwd entry's home.
+
+    Raises:
+        StateError: no passwd entry, no home, or `$OPSAGENT_HOME` is not an absolute path.
+    """
+    named = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
+    if named:
+        if not named.startswith("/"):
+            raise StateError(
+                f"{HOME_VARIABLE} is not an absolute path: {named}",
+                not_done="nothing was recorded",
+                hint=f"{HOME_VARIABLE}=/absolute/path",
+            )
+        return os.path.normpath(named)
+    below = "Library/Application Support/opsagent" if platform == "darwin" else ".local/state/opsagent"
+    return os.path.join(home_of_user(), below)
+
+
+def config_path(environ: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> str:
+    """The user's `config.toml`, by the same rule as `state_path`. It need not exist. Raises StateError likewise."""
+    if (os.environ if environ is None else environ).get(HOME_VARIABLE, ""):
+        return os.path.join(state_path(environ, platform=platform), "config", "config.toml")
+    below = "Library/Application Support/opsagent/config" if platform == "darwin" else ".config/opsagent"
+    return os.path.join(home_of_user(), below, "config.toml")
+
+
+def state_error_of(error: OSError, what: str) -> StateError:
+    """Our error for one of the system's, with the reason in words. `what` names the thing, not the action."""
+    if error.errno in _FULL:
+        return StateUnwritable(
+            f"no space left for {what}", not_done="nothing was recorded", hint="free space on that file system"
+        )
+    if error.errno == errno.EROFS:
+        return StateUnwritable(
+            f"the file system of {what} is read-only",
+            not_done="nothing was recorded",
+            hint=f"remount it, or set {HOME_VARIABLE} to a writable folder",
+        )
+    if error.errno == errno.ELOOP:
+        return StateUnsafe(
+            f"{what} is a symbolic link", not_done="nothing was recorded", hint="replace the link by the real thing"
+        )
+    if error.errno == errno.ENOTDIR:
+        return StateUnsafe(f"{what} is not a folder, or is a link", not_done="nothing was recorded")
+    return StateUnwritable(
+        f"{what} cannot be used: {os.strerror(error.errno or 0)}", not_done="nothing was recorded", hint=""
+    )
+
+
+class StateFolder:
+    """An opened, checked state folder. All names below are single path components.
+
+    `notes` holds sentences for people about what was repaired (modes that were too open).
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._key: bytes | None = None
+
+    @classmethod
+    def open(cls, path: str) -> StateFolder:
+        """Opens the folder, creating it (0700) with its `format` file when it is not there.
+
+        A folder on a read-only file system is opened for reading.
+
+        Raises:
+            StateUnsafe: a link, somebody else's, writable by others, or a folder with other things in it.
+            StateUnwritable: it is not there and cannot be created.
+            StateError: it was written by a newer version.
+        """
+        folder = cls(path)
+        folder._create()
+        with folder.root() as root:
+            folder._check_format(root)
+        return folder
+
+    @contextlib.contextmanager
+    def root(self) -> Iterator[int]:
+        """A descriptor of the folder, checked, for the length of a `with` block."""
+        try:
+            fd = os.open(self.path, _FOLDER_FLAGS)
+        except OSError as error:
+            raise state_error_of(error, f"the state folder {self.path}") from error
+        try:
+            self._check(fd, self.path, stat.S_ISDIR, 0o700)
+            yield fd
+        finally:
+            os.close(fd)
+
+    @contextlib.contextmanager
+    def folder(self, name: str, *, create: bool = False) -> Iterator[int]:
+        """A descriptor of the folder `name` in it.
+
+        Raises:
+            FileNotFoundError: it is not there and `create` is false.
+            StateError: it is not safe, or cannot be created.
+        """
+        with self.root() as root:
+            shown = os.path.join(self.path, name)
+            try:
+                fd = os.open(name, _FOLDER_FLAGS, dir_fd=root)
+            except FileNotFoundError:
+                if not create:
+                    raise
+                try:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(name, 0o700, dir_fd=root)
+                        os.fsync(root)
+                    fd = os.open(name, _FOLDER_FLAGS, dir_fd=root)
+                except OSError as error:
+                    raise state_error_of(error, shown) from error
+            except OSError as error:
+                raise state_error_of(error, shown) from error
+            try:
+                self._check(fd, shown, stat.S_ISDIR, 0o700)
+                yield fd
+            finally:
+                os.close(fd)
+
+    def open_file(self, name: str, flags: int, *, dir_fd: int) -> int:
+        """Opens a regular file of ours; with O_CREAT it gets mode 0600. The caller closes it.
+
+        Raises:
+            FileNotFoundError, FileExistsError: as open(2) says them.
+            StateError: not safe, or it cannot be opened.
+        """
+        try:
+            fd = os.open(name, flags | _FILE_FLAGS, 0o600, dir_fd=dir_fd)
+        except (FileNotFoundError, FileExistsError):
+            raise
+        except OSError as error:
+            raise state_error_of(error, f"{name} in {self.path}") from error
+        try:
+            self._check(fd, f"{name} in {self.path}", stat.S_ISREG, 0o600)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def write_new(self, name: str, data: bytes, *, dir_fd: int) -> bool:
+        """Creates a whole file or none, durably. False when the name is taken already; that file is left alone.
+
+        Raises:
+            StateError: it cannot be written; nothing half-written stays behind.
+        """
+        temporary = f".{name}.{secrets.token_hex(6)}.new"
+        try:
+            fd = self.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=dir_fd)
+            try:
+                write_all(fd, data)
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.link(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd, follow_symlinks=False)
+            os.fsync(dir_fd)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise state_error_of(error, f"{name} in {self.path}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=dir_fd)
+        return True
+
+    def read_file(self, name: str, *, dir_fd: int, limit_bytes: int) -> bytes:
+        """The file's bytes. Raises FileNotFoundError; StateError when it is unsafe, unreadable or above the limit."""
+        fd = self.open_file(name, os.O_RDONLY, dir_fd=dir_fd)
+        try:
+            data = read_up_to(fd, limit_bytes + 1)
+        except OSError as error:
+            raise state_error_of(error, f"{name} in {self.path}") from error
+        finally:
+            os.close(fd)
+        if len(data) > limit_bytes:
+            raise StateDamaged(f"{name} in {self.path} is larger than {limit_bytes} bytes")
+        return data
+
+    def key(self) -> bytes:
+        """The 32 random bytes that key the command digests; made at the first call, the same ever after.
+
+        Raises:
+            StateDamaged: the file has another size. StateError: it cannot be made or read.
+        """
+        if self._key is None:
+            with self.root() as root:
+                try:
+                    data = self.read_file("key", dir_fd=root, limit_bytes=KEY_BYTES)
+                except FileNotFoundError:
+                    self.write_new("key", secrets.token_bytes(KEY_BYTES), dir_fd=root)
+                    data = self.read_file("key", dir_fd=root, limit_bytes=KEY_BYTES)
+            if len(data) != KEY_BYTES:
+                raise StateDamaged(
+                    f"key in {self.path} has {len(data)} bytes instead of {KEY_BYTES}",
+                    not_done="nothing was recorded",
+                    hint="restore it from a backup; a new key cannot confirm the old records' commands",
+                )
+            self._key = data
+        return self._key
+
+    def _create(self) -> None:
+        parent, name = os.path.split(self.path)
+        if not name:
+            raise StateUnsafe("the root folder cannot be a state folder", hint=f"set {HOME_VARIABLE} to another folder")
+        try:
+            os.makedirs(parent, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise state_error_of(error, f"the folder {parent}") from error
+        self._check_parents(parent)
+        try:
+            os.mkdir(self.path, 0o700)
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise state_error_of(error, f"the state folder {self.path}") from error
+
+    def _check_parents(self, parent: str) -> None:
+        """Nobody else may be able to move the folder away. A sticky folder such as /tmp protects its entries itself."""
+        current = os.path.realpath(parent)
+        while True:
+            info = os.stat(current)
+            open_to_all = info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX
+            foreign = info.st_uid not in (0, os.geteuid()) and not info.st_mode & stat.S_ISVTX
+            if open_to_all or foreign:
+                why = "can be written by everybody" if open_to_all else f"belongs to user {info.st_uid}"
+                raise StateUnsafe(
+                    f"the folder {current} above the state folder {why}",
+                    not_done="nothing was recorded",
+                    hint=f"chmod o-w {current}" if open_to_all else f"set {HOME_VARIABLE} to a folder of your own",
+                )
+            if current == "/":
+                return
+            current = os.path.dirname(current)
+
+    def _check(self, fd: int, shown: str, is_kind: Callable[[int], bool], mode: int) -> None:
+        info = os.fstat(fd)
+        if not is_kind(info.st_mode):
+            raise StateUnsafe(f"{shown} is not a regular file or folder", not_done="nothing was recorded")
+        if info.st_uid != os.geteuid():
+            raise StateUnsafe(
+                f"{shown} belongs to user {info.st_uid}, not to user {os.geteuid()}",
+                not_done="nothing was recorded",
+                hint=f"use it as its owner, or set {HOME_VARIABLE} to a folder of your own",
+            )
+        if info.st_mode & 0o022:
+            raise StateUnsafe(
+                f"{shown} can be written by others (mode {stat.S_IMODE(info.st_mode):04o})",
+                not_done="nothing was recorded",
+                hint=f"look at what changed there, then: chmod {mode:04o} {shown}",
+            )
+        if info.st_mode & 0o077:
+            if shown == self.path:
+                # Before a mode is tightened: OPSAGENT_HOME=/etc must be an error, not a broken machine.
+                self._refuse_foreign_names(fd)
+            try:
+                os.fchmod(fd, mode)
+            except OSError as error:
+                raise StateUnsafe(
+                    f"{shown} can be read by others and its mode cannot be changed: {error.strerror}",
+                    not_done="nothing was recorded",
+                    hint=f"chmod {mode:04o} {shown}",
+                ) from error
+            self.notes.append(f"{shown} was readable by others; its mode is now {mode:04o}")
+
+    def _refuse_foreign_names(self, root: int) -> None:
+        names = set(os.listdir(root))
+        if "format" in names or names <= OWN_NAMES or all(name.startswith(".format.") for name in names - OWN_NAMES):
+            return
+        raise StateUnsafe(
+            f"{self.path} is not a state folder: it has other things in it, such as {min(names - OWN_NAMES)}",
+            not_done="nothing was recorded",
+            hint=f"set {HOME_VARIABLE} to an empty or new folder",
+        )
+
+    def _check_format(self, root: int) -> None:
+        try:
+            text = self.read_file("format", dir_fd=root, limit_bytes=64)
+        except FileNotFoundError:
+            self._refuse_foreign_names(root)
+            self.write_new("format", b"%d\n" % FORMAT, dir_fd=root)
+            return
+        number = text.strip()
+        if not number.isdigit():
+            raise StateDamaged(f"format in {self.path} is not a number", not_done="nothing was recorded")
+        if int(number) > FORMAT:
+            raise StateError(
+                f"{self.path} has format {int(number)}; this version reads up to {FORMAT}",
+                not_done="nothing was recorded",
+                hint="use the newer opsagent that wrote it",
+            )
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Writes every byte. Raises OSError, with any part of them written."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def read_up_to(fd: int, limit_bytes: int) -> bytes:
+    """Bytes from the current position to the end, at most this many."""
+    parts = []
+    while limit_bytes > 0 and (part := os.read(fd, min(limit_bytes, 1 << 20))):
+        parts.append(part)
+        limit_bytes -= len(part)
+    return b"".join(parts)

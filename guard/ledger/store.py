@@ -1,0 +1,342 @@
+"""The ledger: what was asked, approved and run, behind one face. Touches the state folder and nothing else.
+
+`Ledger` implements `guard.ports.Store`. A sick state folder never stops a read (`begin_read`, `end` answer with
+a reason) and always stops a change (`begin` raises). `open_ledger` gives a `NullLedger` when there is no
+usable folder at all, which answers in the same way.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guard.errors import StateError
+from guard.ledger import index
+from guard.ledger.approvals import KeptRequest, Requests
+from guard.ledger.entries import Entries, Owner
+from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
+from guard.ledger.records import Execution, Fold
+from guard.ledger.segments import lines_from
+from guard.ledger.state import StateFolder, state_path
+from guard.ledger.verify import VerifyReport, entries_of, verify
+from guard.types import Begun, Recorded, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from guard.ledger.formats import Entry
+    from guard.ports import Clock, Ids, Liveness
+    from guard.types import Assessment, Outcome, Request
+
+READ_BEGIN_WAIT_S = 0.5
+READ_END_WAIT_S = 1.5
+"""Together the 2 s that a read waits at most for the log's lock."""
+
+EXECUTIONS_LIMIT = 1000
+"""The most that one listing returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Executions, newest first."""
+
+    executions: tuple[Execution, ...]
+    notes: tuple[str, ...] = ()
+    """Sentences for people: lines that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Everything that the log holds about one id."""
+
+    id: str
+    execution: Execution | None
+    """Set for `e-…`."""
+    request: KeptRequest | None
+    """Set for `a-…` while it waits."""
+    entries: tuple[Entry, ...]
+    """Oldest first."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run that this process has begun."""
+
+    request: Request
+    is_read: bool
+    unwritten: Callable[[], Entry] | None = None
+    """Makes the started entry that could not be written yet; it goes out together with the end."""
+
+
+class Ledger:
+    """The record of one state folder. Safe to use from several threads and beside other processes."""
+
+    def __init__(
+        self,
+        folder: StateFolder,
+        *,
+        clock: Clock,
+        ids: Ids,
+        redact: Callable[[str], str],
+        liveness: Liveness,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
+        self.folder = folder
+        self._clock = clock
+        self._ids = ids
+        self._redact = redact
+        self._liveness = liveness
+        self._log = Log(folder, clock=clock, liveness=liveness, segment_bytes=segment_bytes)
+        self._requests = Requests(folder, clock=clock, ids=ids, liveness=liveness)
+        self._owner = Owner(os.getpid(), liveness.start_of(os.getpid()))
+        self._runs: dict[str, _Run] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for people about what was repaired in the folder (modes that were too open)."""
+        return tuple(self.folder.notes)
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin_read(self, request: Request, assessment: Assessment, *, profile: str, enforced: str) -> Begun:
+        """Records that an R0 run is about to start, so that a killed one reads as unknown. Never raises.
+
+        Not waited for: the begin reaches the disk together with the end. When it cannot be written now, it is
+        tried again then.
+        """
+        execution = self._ids.new("e")
+        began_at = self._clock.utc()
+
+        def entry() -> Entry:
+            return self._entries().started(
+                execution,
+                request,
+                assessment,
+                profile=profile,
+                enforced=enforced,
+                stamp="",
+                owner=self._owner,
+                began_at=began_at,
+            )
+
+        run = _Run(request, True)
+        self._runs[execution] = run
+        try:
+            self._log.append([entry()], durable=False, wait_s=READ_BEGIN_WAIT_S)
+        except StateError as error:
+            run.unwritten = entry
+            return Begun(execution, Recorded(False, error.message))
+        return Begun(execution, Recorded(True))
+
+    def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
+        """Records durably that a change is about to run, and returns its execution id. From here on it may have run.
+
+        May use the reserve: on a full disk the command that a person approved is often the one that frees space.
+
+        Raises:
+            StateError: it could not be recorded, so it must not run.
+        """
+        execution = self._ids.new("e")
+        entry = self._entries().started(
+            execution,
+            request,
+            assessment,
+            profile=profile,
+            enforced=enforced,
+            stamp=stamp,
+            owner=self._owner,
+            began_at=self._clock.utc(),
+        )
+        self._log.append([entry], durable=True, use_reserve=True)
+        self._runs[execution] = _Run(request, False)
+        return execution
+
+    def end(self, execution: str, outcome: Outcome) -> Recorded:
+        """Records how a run ended, durably, together with a begin that could not be written. Never raises."""
+        run = self._runs.pop(execution, None)
+        is_read = run is not None and run.is_read
+        try:
+            entries: list[Entry] = []
+            if run is not None and run.unwritten is not None:
+                entries.append(run.unwritten())
+            entries.append(self._entries().ended(execution, run.request if run else None, outcome))
+            self._log.append(
+                entries, durable=True, wait_s=READ_END_WAIT_S if is_read else LOCK_WAIT_S, use_reserve=not is_read
+            )
+        except StateError as error:
+            return Recorded(False, error.message)
+        if run is not None and outcome.status == Status.RUNNING:
+            run.unwritten = None
+            self._runs[execution] = run
+        return Recorded(True)
+
+    def note(self, kind: str, **fields: object) -> Recorded:
+        """Records something about a run or the state, such as `output_lost`. Never raises for a sick state."""
+        try:
+            self._log.append([self._entries().noted(kind, dict(fields))], durable=False, wait_s=READ_BEGIN_WAIT_S)
+        except StateError as error:
+            return Recorded(False, error.message)
+        return Recorded(True)
+
+    # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def keep_request(self, request: Request, assessment: Assessment) -> str:
+        """Keeps a request that a person can approve, and returns its id. The same one waiting already: its id.
+
+        Raises:
+            StateError: it could not be kept.
+        """
+        entries = self._entries()
+        self._requests.expire()
+        with self._log.writer() as writer:
+            kept, is_new = self._requests.keep(request, assessment)
+            if is_new:
+                expires_at = kept.expires_at()
+                try:
+                    writer.append(
+                        [entries.requested(kept.id, request, assessment, expires_at=expires_at)], durable=True
+                    )
+                except StateError:
+                    self._requests.discard(kept.id)
+                    raise
+        return kept.id
+
+    def pending(self) -> list[KeptRequest]:
+        """The requests that wait, oldest first. Raises StateError."""
+        self._requests.expire()
+        return self._requests.pending()
+
+    def request(self, request_id: str) -> KeptRequest | None:
+        """The waiting request with this id, None when there is none. Raises StateError."""
+        return self._requests.load(request_id)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def entries(self) -> Iterator[Mapping[str, object]]:
+        """The log, oldest first; what is not a record comes as `{"kind": "unreadable", …}`. Raises StateError."""
+        return entries_of(lines_from(self.folder))
+
+    def executions(
+        self, *, status: str | None = None, since: str | None = None, limit: int = EXECUTIONS_LIMIT
+    ) -> Listing:
+        """The newest executions.
+
+        Args:
+            status: only these; `running` and `unknown` are told apart now, by their owners.
+            since: only those that started at this time or later, RFC 3339 in UTC with `Z`.
+            limit: 1..1,000.
+        Raises:
+            StateError: the log cannot be read.
+        """
+        found, unreadable = index.newest(
+            self.folder, self._liveness, status=status, since=since, limit=max(1, min(limit, EXECUTIONS_LIMIT))
+        )
+        return Listing(tuple(found), _unreadable_notes(unreadable))
+
+    def show(self, record_id: str) -> Shown:
+        """Everything about one id: an execution, a request, a stamp or a snapshot. Raises StateError."""
+        entries = tuple(index.about(self.folder, record_id))
+        execution = Fold().add_all(entries).executions.get(record_id)
+        return Shown(
+            record_id,
+            execution.read_with(self._liveness) if execution else None,
+            self._requests.load(record_id) if record_id.startswith("a-") else None,
+            entries,
+        )
+
+    def audit(self, tail: int = 20) -> tuple[Mapping[str, object], ...]:
+        """The last entries of the log, oldest of them first. Raises StateError."""
+        return tuple(index.last_entries(self.folder, max(0, tail)))
+
+    def verify(self) -> VerifyReport:
+        """Checks the whole log. Raises StateError."""
+        return verify(self.folder)
+
+    def _entries(self) -> Entries:
+        return Entries(self._redact, self.folder.key())
+
+
+class NullLedger:
+    """The ledger of a machine whose state folder cannot be used: reads go on unrecorded, all else says why."""
+
+    def __init__(self, error: StateError, *, ids: Ids) -> None:
+        self.error = error
+        self._ids = ids
+        self.notes: tuple[str, ...] = ()
+
+    def begin_read(self, request: Request, assessment: Assessment, *, profile: str, enforced: str) -> Begun:
+        """An id, and why nothing is recorded."""
+        return Begun(self._ids.new("e"), Recorded(False, self.error.message))
+
+    def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
+        """Raises StateError: what is not recorded does not run."""
+        raise self.error
+
+    def end(self, execution: str, outcome: Outcome) -> Recorded:
+        """Why nothing is recorded."""
+        return Recorded(False, self.error.message)
+
+    def note(self, kind: str, **fields: object) -> Recorded:
+        """Why nothing is recorded."""
+        return Recorded(False, self.error.message)
+
+    def keep_request(self, request: Request, assessment: Assessment) -> str:
+        """Raises StateError."""
+        raise self.error
+
+    def pending(self) -> list[KeptRequest]:
+        """Raises StateError."""
+        raise self.error
+
+    def request(self, request_id: str) -> KeptRequest | None:
+        """Raises StateError."""
+        raise self.error
+
+    def entries(self) -> Iterator[Mapping[str, object]]:
+        """Raises StateError."""
+        raise self.error
+
+    def executions(
+        self, *, status: str | None = None, since: str | None = None, limit: int = EXECUTIONS_LIMIT
+    ) -> Listing:
+        """Raises StateError."""
+        raise self.error
+
+    def show(self, record_id: str) -> Shown:
+        """Raises StateError."""
+        raise self.error
+
+    def audit(self, tail: int = 20) -> tuple[Mapping[str, object], ...]:
+        """Raises StateError."""
+        raise self.error
+
+    def verify(self) -> VerifyReport:
+        """Raises StateError."""
+        raise self.error
+
+
+def open_ledger(
+    *,
+    clock: Clock,
+    ids: Ids,
+    redact: Callable[[str], str],
+    liveness: Liveness,
+    path: str | None = None,
+) -> Ledger | NullLedger:
+    """The ledger of this user's state folder, or of `path`; a `NullLedger` when the folder cannot be used.
+
+    Never raises for the folder; `NullLedger.error` is the reason. Creates the folder when it is missing.
+    """
+    try:
+        folder = StateFolder.open(path if path is not None else state_path())
+    except StateError as error:
+        return NullLedger(error, ids=ids)
+    return Ledger(folder, clock=clock, ids=ids, redact=redact, liveness=liveness)
+
+
+def _unreadable_notes(unreadable: int) -> tuple[str, ...]:
+    if not unreadable:
+        return ()
+    lines = "1 line" if unreadable == 1 else f"{unreadable} lines"
+    return (f"{lines} of the log cannot be read and may be executions: opsx audit verify",)

@@ -1,0 +1,193 @@
+"""Reads the whole log and says what in it is not what was written. Changes nothing, takes no lock.
+
+It finds accidents and partial edits. It cannot find a chain that somebody with the same uid rewrote from
+some entry to the end together with the head.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guard.ledger.formats import GENESIS, Entry, Malformed, decoded_entry, sha256_of
+from guard.ledger.segments import LOG_FOLDER, Line, lines_of, open_segment, read_head, segment_numbers
+from guard.ledger.state import state_error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from guard.ledger.segments import Head
+    from guard.ledger.state import StateFolder
+
+PROBLEM_LIMIT = 100
+"""Further problems are counted, not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One place where the log is not what was written."""
+
+    code: str
+    """changed · unreadable · missing · out-of-order · segment-missing · cut · head-unreadable · head-missing ·
+    head-wrong"""
+    seq: int
+    """The first entry that it concerns; 0 when no number can be told."""
+    segment: int
+    """0 for the head."""
+    offset: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What `verify` found."""
+
+    entries: int
+    segments: int
+    last_seq: int
+    head_seq: int
+    """0 when the head says nothing."""
+    torn_bytes: int
+    """Bytes of an incomplete last line: normal after a crash or beside a writer; the next append records it."""
+    problems: tuple[Problem, ...]
+    """In log order, the first 100."""
+    problems_total: int
+
+    @property
+    def ok(self) -> bool:
+        """Nothing was found."""
+        return self.problems_total == 0
+
+    @property
+    def first_bad_seq(self) -> int | None:
+        """The first entry that cannot be trusted; None when all can."""
+        return min((problem.seq for problem in self.problems), default=None)
+
+
+def verify(folder: StateFolder) -> VerifyReport:
+    """Checks every line, the chain across segments, and the head.
+
+    Raises:
+        StateError: the folder or a file in it cannot be read or is unsafe.
+    """
+    try:
+        with folder.folder(LOG_FOLDER) as log_fd:
+            # The head first: it only ever names what is in the log already, however fast others append meanwhile.
+            head = read_head(folder, log_fd)
+            return _Walk(head).over(folder, log_fd)
+    except FileNotFoundError:
+        return VerifyReport(0, 0, 0, 0, 0, (), 0)
+    except OSError as error:
+        raise state_error_of(error, f"the log in {folder.path}") from error
+
+
+class _Walk:
+    """One pass over the log; what came before decides what must come next."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._head_seen = head.place is None
+        self._problems: list[Problem] = []
+        self._total = 0
+        self._entries = 0
+        self._last_seq = 0
+        self._next_seq = 1
+        self._prev = GENESIS
+        self._prev_at = (0, 0)
+        self._torn = 0
+
+    def over(self, folder: StateFolder, log_fd: int) -> VerifyReport:
+        numbers = segment_numbers(log_fd)
+        expected = 1
+        for number in numbers:
+            if number != expected:
+                names = f"segment {expected}" if number == expected + 1 else f"segments {expected} to {number - 1}"
+                self._found("segment-missing", self._next_seq, expected, 0, f"{names} not there")
+            expected = number + 1
+            fd = open_segment(folder, log_fd, number)
+            try:
+                end = 0
+                for line in lines_of(fd, number):
+                    self._line(line)
+                    end = line.end
+                self._torn = os.fstat(fd).st_size - end
+            finally:
+                os.close(fd)
+            if self._torn > 0 and number != numbers[-1]:
+                self._found("unreadable", self._next_seq, number, end, f"{self._torn} bytes without a line end")
+        self._judge_head()
+        place = self._head.place
+        return VerifyReport(
+            entries=self._entries,
+            segments=len(numbers),
+            last_seq=self._last_seq,
+            head_seq=place.seq if place else 0,
+            torn_bytes=max(0, self._torn),
+            problems=tuple(self._problems),
+            problems_total=self._total,
+        )
+
+    def _line(self, line: Line) -> None:
+        digest = sha256_of(line.raw)
+        place = self._head.place
+        if place and (line.segment, line.start) == (place.segment, place.start):
+            self._head_seen = True
+            if digest != place.sha256:
+                self._found("changed", place.seq, line.segment, line.start, "not the entry that the head names")
+        try:
+            entry = decoded_entry(line.raw)
+        except Malformed as error:
+            self._found("unreadable", self._next_seq, line.segment, line.start, str(error))
+            self._step(self._next_seq, digest, line)
+            return
+        self._entries += 1
+        seq = entry["seq"]
+        if seq > self._next_seq:
+            text = f"entries {self._next_seq} to {seq - 1} are not there"
+            self._found("missing", self._next_seq, line.segment, line.start, text)
+        elif seq < self._next_seq:
+            text = f"entry {seq} stands where {self._next_seq} belongs"
+            self._found("out-of-order", seq, line.segment, line.start, text)
+        elif entry["prev"] != self._prev:
+            changed = max(1, seq - 1)
+            segment, start = self._prev_at if seq > 1 else (line.segment, line.start)
+            self._found("changed", changed, segment, start, f"not the entry that entry {seq} was chained to")
+        self._step(seq, digest, line)
+
+    def _step(self, seq: int, digest: str, line: Line) -> None:
+        self._last_seq = max(self._last_seq, seq)
+        self._next_seq, self._prev, self._prev_at = seq + 1, digest, (line.segment, line.start)
+
+    def _judge_head(self) -> None:
+        place = self._head.place
+        if place is not None and place.seq > self._last_seq:
+            text = f"the head names entry {place.seq}; the log ends at {self._last_seq}"
+            self._found("cut", self._last_seq + 1, place.segment, place.start, text)
+        elif place is not None and not self._head_seen:
+            text = f"the place that the head names for entry {place.seq} is not the start of a line"
+            self._found("head-wrong", place.seq, place.segment, place.start, text)
+        elif place is None and self._head.exists:
+            self._found("head-unreadable", self._last_seq, 0, 0, "the head is not what was written")
+        elif place is None and self._last_seq:
+            self._found("head-missing", self._last_seq, 0, 0, "the log has entries and no head")
+
+    def _found(self, code: str, seq: int, segment: int, offset: int, text: str) -> None:
+        self._total += 1
+        if len(self._problems) < PROBLEM_LIMIT:
+            self._problems.append(Problem(code, seq, segment, offset, text))
+
+
+def entries_of(lines: Iterator[Line]) -> Iterator[Entry]:
+    """Lines as entries. One that is not a record comes as `{"kind": "unreadable", …}`: said, never skipped."""
+    for line in lines:
+        try:
+            yield decoded_entry(line.raw)
+        except Malformed as error:
+            yield {
+                "kind": "unreadable",
+                "segment": line.segment,
+                "offset": line.start,
+                "size_bytes": line.end - line.start,
+                "why": str(error),
+            }
