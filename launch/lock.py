@@ -6,7 +6,6 @@ address of a registry. Its first line carries a digest of the rest, which names 
 
 import argparse
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -29,20 +28,22 @@ def without_foreign(text: str) -> str:
     return "\n".join(kept) + "\n"
 
 
-def compile_lock(uv: str, extras: list[str], constraint: Path | None, upgrade: bool, old: Path) -> str:
-    """One universal resolution by uv; versions of the old lock stay unless `upgrade`."""
+def write_lock(uv: str, lock: Path, extras: list[str], constraints: list[Path], upgrade: bool) -> None:
+    """One universal resolution by uv, written to `lock`, whose versions stay where they can unless `upgrade`."""
     command = [uv, "pip", "compile", str(ROOT / "pyproject.toml"), "--universal", "--python-version", "3.11"]
     command += ["--generate-hashes", "--only-binary", ":all:", "--no-header", "--no-annotate", "--no-config", "--quiet"]
     command += [part for extra in extras for part in ("--extra", extra)]
-    if constraint is not None:
-        command += ["--constraint", str(constraint)]
-    if old.exists() and not upgrade:
-        command += ["--constraint", str(old)]
-    env = {key: value for key, value in os.environ.items() if not key.startswith("UV_FIND")}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    command += [part for path in constraints for part in ("--constraint", str(path))]
+    command += ["--output-file", str(lock)] + (["--upgrade"] if upgrade else [])
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
-        sys.exit(done.stderr)
-    return with_header(without_foreign(done.stdout))
+        sys.exit(done.returncode)
+    lock.write_text(with_header(without_foreign(without_comments(lock.read_text("utf-8")))), "utf-8")
+
+
+def without_comments(text: str) -> str:
+    """The lock without lines that uv or an earlier run put in front."""
+    return "\n".join(line for line in text.split("\n") if not line.startswith("#"))
 
 
 def main() -> None:
@@ -52,9 +53,9 @@ def main() -> None:
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions that pyproject.toml allows")
     options = parser.parse_args()
     runtime = ROOT / "requirements.lock"
-    tests = ROOT / "requirements-test.lock"
-    runtime.write_text(compile_lock(options.uv, [], None, options.upgrade, runtime), "utf-8")
-    tests.write_text(compile_lock(options.uv, ["test"], runtime, options.upgrade, tests), "utf-8")
+    own = ROOT / "launch" / "constraints.txt"
+    write_lock(options.uv, runtime, [], [own], options.upgrade)
+    write_lock(options.uv, ROOT / "requirements-test.lock", ["test"], [own, runtime], options.upgrade)
 
 
 if __name__ == "__main__":
