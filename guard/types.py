@@ -241,7 +241,7 @@ NO_ENFORCEMENT = Enforcement()
 class Policy(Value):
     """What configuration adds to the built-in judgement. Loaded by the shell, never by the judge."""
 
-    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "frozen", "person_peers")
+    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "frozen", "person_peers", "own_paths")
     mode: str
     """A `Mode`."""
     peers: "frozenset[str]"
@@ -254,6 +254,8 @@ class Policy(Value):
     """Why everything above R0 is stopped; "" when it is not."""
     person_peers: "frozenset[str]"
     """Peers that a person named in this session."""
+    own_paths: "tuple[str, ...]"
+    """Absolute paths of opsagent's own code, state and configuration here; no agent's command may change them."""
 
     def __init__(
         self,
@@ -263,6 +265,7 @@ class Policy(Value):
         trusted_bin: "Iterable[str]" = (),
         frozen: str = "",
         person_peers: "Iterable[str]" = (),
+        own_paths: "Iterable[str]" = (),
     ) -> None:
         self.mode = mode
         self.peers = frozenset(peers)
@@ -270,6 +273,7 @@ class Policy(Value):
         self.trusted_bin = tuple(trusted_bin)
         self.frozen = frozen
         self.person_peers = frozenset(person_peers)
+        self.own_paths = tuple(own_paths)
 
 
 BUILTIN = Policy()

@@ -1,0 +1,234 @@
+"""What bash itself does: cd, echo, test, set, eval, exec, trap …. Source: bash(1)."""
+
+from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, R0, R1, R2, Call, Program
+from guard.judge.rules import custom, many, reader, table
+
+EXAMPLES = {
+    "R0": (
+        "cd /srv && ls", "echo hi", "[ -d /srv ]", "printf '%s\\n' a b", "set -euo pipefail", "type ls", "command -v git",
+        "exec 2>&1", "eval 'ls -l'", "while read -r line; do echo \"$line\"; done", "trap - EXIT", "hash -r", "alias",
+        "history", "umask 022; ls", "builtin echo hi",
+    ),
+    "R2": (
+        'eval "$X"', "source ./env.sh", ". /tmp/x", "trap 'rm x' EXIT", "alias ls='rm x'", "hash -p /tmp/x ls", "enable -f x y",
+        "exec sh", "printf -v PATH x", "read PATH", "set -o emacs; history -w /etc/passwd",
+    ),
+    "R3": ("eval 'rm -rf /srv'", "trap 'rm -rf /srv' EXIT", "exec rm -rf /srv", "command rm -r x", "builtin eval 'rm -r x'"),
+}  # fmt: skip
+
+
+def _cd(call: Call) -> None:
+    judge = call.judge
+    operands = [word for word in call.args if word.value not in ("-L", "-P", "-e", "-@", "--")]
+    if not operands:
+        judge.cwds.append("~")
+        return
+    value = call.value(operands[0])
+    if value is None:
+        judge.cwds.append("*")
+    elif value != "-":
+        judge.cwds.extend(dict.fromkeys(judge.places(value)))
+    if len(judge.cwds) > 8:
+        del judge.cwds[1:-7]
+
+
+def _eval(call: Call) -> None:
+    words = list(call.args)
+    if words and words[0].value == "--":
+        words.pop(0)
+    parts = [call.value(word) for word in words]
+    if any(part is None for part in parts):
+        call.opaque("eval of a text that is not literal", None, "shell.eval")
+        shape = " ".join(word.shape for word in words)
+        call.judge.text(shape, call.span)
+        return
+    text = " ".join(part for part in parts if part is not None)
+    if text.strip():
+        call.judge.text(text, call.span)
+
+
+def _source(call: Call) -> None:
+    call.note(R2, "shell.source", "runs a file that is not read here", None, "law 2")
+    if call.args:
+        call.reads(call.args[0])
+
+
+def _exec(call: Call) -> None:
+    words = list(call.args)
+    while words and words[0].value is not None and words[0].value.startswith("-"):
+        flag = words.pop(0).value or ""
+        if flag == "--":
+            break
+        if "a" in flag and words:
+            words.pop(0)
+    if words:
+        call.argv(words, stdin=call.stdin)
+
+
+def _trap(call: Call) -> None:
+    words = [word for word in call.args if word.value != "--"]
+    if not words or words[0].value in ("-p", "-l", "-lp"):
+        return
+    if words[0].value in ("-", "") or (len(words) == 1 and words[0].value is not None and words[0].value.isalnum()):
+        return
+    call.note(R2, "shell.trap", "runs code later, when a signal or the exit comes", words[0], "law 2")
+    call.code(words[0])
+
+
+def _alias(call: Call) -> None:
+    for word in call.args:
+        if word.value is None or "=" in word.value:
+            call.note(R2, "shell.alias", "gives a word another meaning", word, "law 2")
+            if word.value is not None:
+                call.judge.text(word.value.partition("=")[2] or ":", word.span)
+
+
+def _hash(call: Call) -> None:
+    for word in call.args:
+        if word.value is None or (word.value.startswith("-") and word.value not in ("-r", "-l", "-t", "-lt")):
+            call.note(R2, "shell.hash", "makes a name mean another file", word, "law 2")
+
+
+def _enable(call: Call) -> None:
+    if any(word.value is None or not word.value.startswith("-") or set(word.value) - set("-aps") for word in call.args):
+        call.note(R2, "shell.enable", "loads or switches off builtins", None, "law 2")
+
+
+def _names(call: Call) -> None:
+    """read, mapfile, getopts, printf -v, let …: they assign names."""
+    for word in call.args:
+        value = word.value
+        if value is None:
+            if call.name in ("read", "mapfile", "readarray", "let"):
+                call.flag("evaluates")
+            continue
+        name = value.split("[")[0].split("=")[0]
+        if name in DANGEROUS_VARIABLES or (name.startswith(DANGEROUS_PREFIXES) and name.isidentifier()):
+            call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
+        if "[" in value and call.name != "let" and value.isascii() and value[:1].isalpha():
+            call.flag("evaluates")
+            if "$" in value or "`" in value:
+                call.note(R2, "shell.subscript", "bash runs what stands in the subscript", word, "law 2")
+    if call.name == "let" and any("$(" in (word.value or "") or "`" in (word.value or "") or "[" in (word.value or "")
+                                  for word in call.args):  # fmt: skip
+        call.note(R2, "shell.subscript", "bash evaluates the text again", None, "law 2")
+    if call.name in ("mapfile", "readarray"):
+        for index, word in enumerate(call.args):
+            if word.value is not None and word.value.startswith("-C"):
+                call.note(R2, "shell.callback", "runs code for the lines it reads", word, "law 2")
+                call.code(call.args[index + 1] if index + 1 < len(call.args) else None)
+
+
+def _printf(call: Call) -> None:
+    args = call.args
+    if args and args[0].value == "-v" and len(args) > 1:
+        target = args[1].value
+        if target is None:
+            call.opaque("a variable name that the text does not tell", args[1], "shell.dynamic-name")
+        else:
+            name = target.split("[")[0]
+            if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
+                call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", args[1], "law 2")
+            if "[" in target and not target.partition("[")[2].rstrip("]").isdigit():
+                call.note(R2, "shell.subscript", "bash runs what stands in the subscript", args[1], "law 2")
+    elif args and args[0].value is None and args[0].splits:
+        call.flag("options-from-expansion", "evaluates")
+
+
+def _test(call: Call) -> None:
+    for index, word in enumerate(call.args):
+        if word.value in ("-v", "-R") and index + 1 < len(call.args):
+            follower = call.args[index + 1].value
+            if follower is None:
+                call.flag("evaluates")
+            elif "[" in follower and ("$" in follower or "`" in follower):
+                call.note(R2, "shell.subscript", "bash runs what stands in the subscript", word, "law 2")
+
+
+def _set(call: Call) -> None:
+    for word in call.args:
+        if word.value is None:
+            return
+        if word.value == "--":
+            return
+        if word.value in ("-o", "+o") or word.value.startswith(("-", "+")):
+            continue
+
+
+def _history(call: Call) -> None:
+    for word in call.args:
+        value = word.value
+        if value is None or (value.startswith("-") and not value[1:].isdigit()):
+            call.note(R2, "shell.history", "changes the history or runs from it", word)
+
+
+def _command(call: Call) -> None:
+    words = list(call.args)
+    while words:
+        value = words[0].value
+        if value is None or not value.startswith("-"):
+            break
+        words.pop(0)
+        if value == "--":
+            break
+        if "v" in value or "V" in value:
+            return
+    if words:
+        call.argv(words, stdin=call.stdin)
+
+
+def _builtin(call: Call) -> None:
+    words = [word for word in call.args if word.value != "--"]
+    if words:
+        call.argv(words, stdin=call.stdin)
+
+
+def _complete(call: Call) -> None:
+    if any(word.value is None or word.value[:2] in ("-C", "-F") for word in call.args):
+        call.note(R2, "shell.complete", "registers code for completion", None, "law 2")
+
+
+def _export(call: Call) -> None:
+    """Only reached when a wrapper or builtin names it as data (`command export X=1`)."""
+    for word in call.args:
+        name = (word.value or "").split("=")[0]
+        if word.value is None:
+            call.opaque("a variable name that the text does not tell", word, "shell.dynamic-name")
+        elif name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES) or value_is_function(word.value):
+            call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
+
+
+def value_is_function(value: str) -> bool:
+    return value.startswith("-") and ("f" in value or "n" in value)
+
+
+PROGRAMS: dict[str, Program] = {
+    **many(
+        ": true false exit return break continue shift wait jobs type pwd times ulimit umask shopt caller dirs unalias logout "
+        "compgen unset help local",
+        reader("", operands="data"),
+    ),
+    "echo": reader("", operands="data"),
+    "printf": custom(_printf, plain=True),
+    **many("test [", custom(_test, plain=True)),
+    **many("cd pushd popd", custom(_cd, plain=True)),
+    "set": custom(_set, plain=True),
+    "eval": custom(_eval),
+    **many("source .", custom(_source)),
+    "exec": custom(_exec, plain=True),
+    "command": custom(_command, plain=True),
+    "builtin": custom(_builtin, plain=True),
+    "trap": custom(_trap),
+    "alias": custom(_alias, plain=True),
+    "hash": custom(_hash, plain=True),
+    "enable": custom(_enable),
+    **many("read mapfile readarray getopts let", custom(_names, plain=True)),
+    **many("export declare typeset readonly", custom(_export, plain=True)),
+    "history": custom(_history, plain=True),
+    **many("complete compopt bind", custom(_complete)),
+    **many("fg bg disown", table("", operands="data", level="R0")),
+    "suspend": table("", operands="data", level="R1"),
+    "fc": table("-l -n -r -e:!exec -s!exec", operands="data", level="R2", text="edits and runs old commands"),
+    "coproc": custom(lambda call: call.argv(list(call.args), stdin=""), plain=False),
+}
+_ = (R0, R1)

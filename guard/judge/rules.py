@@ -1,0 +1,295 @@
+"""The building blocks of families: `reader`, `table`, `verbs`, `custom`. `docs/judging.md` shows them in use."""
+
+from guard.judge.engine import LEVELS, R0, R1, R2, R3, Call, Program
+from guard.judge.options import Grammar, Option, Parsed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from guard.judge.shell.syntax import Word
+
+__all__ = ["Custom", "Table", "Verbs", "custom", "many", "reader", "table", "verbs", "perform"]
+
+
+def perform(call: Call, parsed: Parsed) -> None:
+    """Does what the given options' actions say."""
+    for option in parsed.options:
+        if option.action:
+            act(call, option)
+
+
+def act(call: Call, option: Option) -> None:
+    """Does what one option's action says (`guard.judge.options` lists the actions)."""
+    action, value, name = option.action, option.value, option.name
+    word = value if value is not None else option.word
+    rule = f"{call.name}.option{name}"
+    if action == "write":
+        if value is None:
+            call.note(R1, rule, f"{name} writes a file", option.word)
+        elif value.value not in ("-", "/dev/stdout", "/dev/stderr"):
+            call.writes(value)
+    elif action == "read":
+        call.reads(value)
+    elif action == "exec":
+        call.effect("exec", call.value(word) or "?")
+        call.note(R2, rule, f"{name} runs another program", option.word)
+    elif action == "run":
+        call.code(value)
+    elif action == "config":
+        text = call.value(word) if value is not None else None
+        if text is None or text.startswith(("/tmp", "/var/tmp", "/dev/shm")):
+            call.note(R2, rule, f"{name} takes its configuration from where others can write", option.word, "law 8")
+        else:
+            call.flag("helper")
+            call.judge.ambient[f"{call.name} {name}"] = text
+    elif action == "secret":
+        call.effect("secret-read", name)
+        call.note(R2, rule, f"{name} shows a credential", option.word, "law 4")
+    elif action == "helper":
+        call.flag("helper")
+    elif action == "net":
+        call.note(R2, rule, f"{name} sends or fetches over the network", option.word, "law 10")
+    elif action in LEVELS:
+        level = LEVELS[action]
+        if level:
+            call.note(level, rule, f"{name} makes {call.name} more than a read", option.word)
+
+
+class Table(Program):
+    """A program whose meaning is its options and what its operands are."""
+
+    __slots__ = ("grammar", "operands", "level", "rule", "text", "unknown", "need", "effect", "check", "environment")
+
+    def __init__(
+        self,
+        options: str = "",
+        *,
+        operands: str = "read",
+        level: str = "R0",
+        text: str = "",
+        rule: str = "",
+        unknown: str = "",
+        plain: bool = False,
+        need: str = "",
+        effect: str = "",
+        check: "Callable[[Call, Parsed], None] | None" = None,
+        env: "tuple[str, ...]" = (),
+    ) -> None:
+        self.plain = plain
+        self.grammar = Grammar(options)
+        self.operands = operands
+        """`read` (files read) · `write` (files written) · `delete` · `none` (any operand is R2) · `data` (mean nothing)."""
+        self.level = LEVELS[level]
+        self.text = text
+        self.rule = rule
+        self.unknown = unknown
+        """Level of an option that the grammar lacks: default R2 when the program can do harm, else R0."""
+        self.need = need
+        self.effect = effect
+        self.check = check
+        self.environment = env
+
+    def judge(self, call: Call) -> None:
+        parsed = self.grammar.parse(call.args)
+        if parsed.options:
+            perform(call, parsed)
+        level = self.level
+        if level:
+            if parsed.options and not parsed.operands and all(o.name in ("--help", "--version") for o in parsed.options):
+                level = R0
+            else:
+                call.note(level, self.rule or f"{call.name}.run", self.text or f"{call.name} changes things")
+                if self.effect:
+                    for word in parsed.operands:
+                        call.effect(self.effect, call.value(word) or word.shape)
+        if parsed.unknown:
+            self._unknown(call, parsed)
+        if parsed.loose and (self.grammar.dangerous or self.level):
+            call.flag("options-from-expansion")
+        if self.need:
+            call.need(self.need)
+        if self.environment:
+            call.env(*self.environment)
+        operands = self.operands
+        if operands == "read":
+            for word in parsed.operands:
+                call.reads(word)
+        elif operands == "write":
+            for word in parsed.operands:
+                call.writes(word, level=max(self.level, R1))
+        elif operands == "delete":
+            for word in parsed.operands:
+                call.writes(word, level=max(self.level, R1), deletes=True)
+        elif operands == "none" and parsed.operands:
+            call.note(R2, f"{call.name}.operand", f"{call.name} does something with an operand", parsed.operands[0])
+        if self.check is not None:
+            self.check(call, parsed)
+
+    def _unknown(self, call: Call, parsed: Parsed) -> None:
+        unknown = self.unknown or ("R2" if self.grammar.dangerous or self.level or self.operands == "none" else "R0")
+        if unknown == "R0":
+            return
+        for word in parsed.unknown:
+            shown = word.shape
+            if shown in ("--help", "--version"):
+                continue
+            call.note(LEVELS[unknown], f"{call.name}.unknown-option", f"{shown} is not a known option", word, "law 2")
+
+
+class Verbs(Program):
+    """A program with subcommands: `git log`, `kubectl rollout status`, `systemctl restart`."""
+
+    __slots__ = (
+        "grammar", "levels", "default", "details", "need", "environment", "flags", "longest", "check", "danger", "none",
+        "protocol",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        options: str,
+        levels: str,
+        *,
+        details: "Mapping[str, Callable[[Call, str, list[Word]], None]] | None" = None,
+        default: str = "R2",
+        none: str = "R0",
+        danger: str = "",
+        need: str = "",
+        flags: "tuple[str, ...]" = (),
+        env: "tuple[str, ...]" = (),
+        check: "Callable[[Call, str, list[Word], int], None] | None" = None,
+        plain: bool = False,
+        protocol: str = "",
+    ) -> None:
+        self.plain = plain
+        self.grammar = Grammar(options)
+        """Options that may stand before the verb; what follows it is the verb's own."""
+        self.levels: dict[str, int] = {}
+        self.longest = 1
+        for line in levels.splitlines():
+            head, _, rest = line.strip().partition(" ")
+            if not head:
+                continue
+            for verb in rest.split("|"):
+                name = " ".join(verb.split())
+                if name:
+                    self.levels[name] = LEVELS[head]
+                    self.longest = max(self.longest, name.count(" ") + 1)
+        self.details = details or {}
+        self.default = LEVELS[default]
+        self.none = LEVELS[none]
+        """Level when no verb is given."""
+        self.danger = Grammar(danger)
+        """Options after the verb that raise it, whatever the verb is."""
+        self.need = need
+        self.flags = flags
+        """Set when the level is R0: `helper` for programs that their own configuration can make run others."""
+        self.environment = env
+        self.check = check
+        self.protocol = protocol
+
+    def judge(self, call: Call) -> None:
+        head, verb, rest = self.find(call)
+        for word in head.unknown:
+            call.note(R2, f"{call.name}.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+        perform(call, head)
+        if self.need:
+            call.need(self.need)
+        if self.environment:
+            call.env(*self.environment)
+        if self.flags:
+            call.flag(*self.flags)
+        if self.protocol:
+            call.peer("", 0, self.protocol)
+        if not verb:
+            self._without_verb(call, head, rest)
+            return
+        level = self.levels.get(verb, self.default)
+        if rest and rest[-1].value in ("--help", "-h") and level and verb in self.levels and len(rest) == 1:
+            level = R0
+        if level:
+            known = verb in self.levels
+            what = f"{call.name} {verb}" if known else f"{call.name} {verb} is not a known read"
+            call.note(level, f"{call.name}.{verb.replace(' ', '-')}" if known else f"{call.name}.unknown-verb", what)
+        if self.danger.text:
+            self._danger(call, rest)
+        detail = self.details.get(verb)
+        if detail is not None:
+            detail(call, verb, rest)
+        if self.check is not None:
+            self.check(call, verb, rest, level)
+
+    def _without_verb(self, call: Call, head: Parsed, rest: "list[Word]") -> None:
+        if rest:
+            call.opaque(f"{call.name} does something that the text does not tell", rest[0], "shell.dynamic-verb")
+        elif self.none and not any(option.name in ("--help", "--version", "-h") for option in head.options):
+            call.note(self.none, f"{call.name}.bare", f"{call.name} without a verb")
+
+    def _danger(self, call: Call, rest: "list[Word]") -> None:
+        """Only options that the danger list names count here; an abbreviation of one counts as well."""
+        for option in self.danger.parse(rest).options:
+            if option.action:
+                act(call, option)
+
+    def find(self, call: Call) -> "tuple[Parsed, str, list[Word]]":
+        """Options before the verb, the verb (as many words as the table knows), and what follows it."""
+        grammar = self.grammar
+        if grammar.table is None:
+            grammar.compile()
+        grammar.posix = True
+        head = grammar.parse(call.args)
+        rest = list(call.args[head.rest :])
+        if not rest:
+            return head, "", rest
+        name = rest[0].value
+        if name is None or rest[0].globs:
+            return head, "", rest
+        verb, used = name, 1
+        if self.longest > 1:
+            path, at, best = name, 1, (name, 1)
+            extra = Parsed()
+            while path.count(" ") + 1 < self.longest and at < len(rest):
+                more = grammar.parse(rest[at:])
+                extra.options.extend(more.options)
+                at += more.rest
+                if more.unknown:
+                    at = at if not more.unknown else at
+                if at >= len(rest) or rest[at].value is None or (rest[at].value or "-").startswith("-"):
+                    break
+                path = f"{path} {rest[at].value}"
+                at += 1
+                if path in self.levels or path in self.details:
+                    best = (path, at)
+            verb, used = best
+            if used > 1:
+                head.options.extend(extra.options)
+        return head, verb, rest[used:]
+
+
+class Custom(Program):
+    """A program that needs its own reader."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: "Callable[[Call], None]", *, plain: bool = False) -> None:
+        self.plain = plain
+        self.function = function
+
+    def judge(self, call: Call) -> None:
+        self.function(call)
+
+
+def reader(options: str = "", **more: "object") -> Table:
+    """A program that only reads; options that the grammar lacks are harmless unless it lists a dangerous one."""
+    more.setdefault("plain", True)
+    return Table(options, **more)  # type: ignore[arg-type]
+
+
+table = Table
+verbs = Verbs
+custom = Custom
+
+
+def many(names: str, program: Program) -> "dict[str, Program]":
+    """The same rule under several names."""
+    return dict.fromkeys(names.split(), program)

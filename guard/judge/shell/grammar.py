@@ -1,0 +1,48 @@
+"""The parser of the shell grammar, loaded the short way.
+
+`import tree_sitter, tree_sitter_bash` costs about 50 ms, nearly all of it for `typing` and
+`importlib.resources`, which their `__init__` files pull in and the parser never needs. So the two extension
+modules are loaded by path; the ordinary import is the fall back, so that an unusual layout costs time only.
+"""
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSIONS = "tree-sitter 0.26.1, tree-sitter-bash 0.25.1"
+"""What this judgement was tested with; part of the policy version, so that a new grammar is a new policy."""
+
+_parser: "Any" = None
+
+
+def _extension(package: str) -> "Any":
+    """The package's `_binding` extension module, without running the package's `__init__`."""
+    name = f"{package}._binding"
+    found = sys.modules.get(name)
+    if found is not None:
+        return found
+    from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, PathFinder
+
+    spec = PathFinder.find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for suffix in EXTENSION_SUFFIXES:
+            path = f"{folder}/_binding{suffix}"
+            loader = ExtensionFileLoader(name, path)
+            try:
+                module = loader.create_module(ModuleSpec(name, loader, origin=path))
+                loader.exec_module(module)
+            except (ImportError, OSError):
+                continue
+            return module
+    return __import__(name, fromlist=["_binding"])
+
+
+def parser() -> "Any":
+    """The one parser of this process. Raises ImportError when the grammar is not installed."""
+    global _parser
+    if _parser is None:
+        core, bash = _extension("tree_sitter"), _extension("tree_sitter_bash")
+        _parser = core.Parser(core.Language(bash.language()))
+    return _parser

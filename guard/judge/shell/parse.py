@@ -1,0 +1,962 @@
+"""Text → `Script`: the shell grammar's tree turned into ours, with every byte accounted for.
+
+The grammar is a good reader but not the shell: there are texts in which bash runs a substitution that the grammar
+shows as plain text, without an error (docs/judging.md lists the kinds). So words are read a second time here, byte
+by byte, by bash's own quoting rules, and an expansion character that no grammar node covers makes the word opaque,
+as does any byte between nodes that is not a blank. Nothing raises and nothing is dropped.
+"""
+
+from guard.judge.shell.grammar import parser
+from guard.judge.shell.syntax import (
+    Assign,
+    Declare,
+    Expansion,
+    Function,
+    Group,
+    Node,
+    Opaque,
+    Pipeline,
+    Redirect,
+    Script,
+    Simple,
+    Test,
+    Word,
+)
+from guard.judge.shell.words import CLOSE, COMMA, OPEN, SAFE, ansi_c, braces
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_DEPTH = 40
+"""Nesting beyond this is opaque: far deeper than people write, far from Python's own recursion limit."""
+
+NUMBER = Word((0, 0), None, (Expansion("arith", "", True),))
+"""The value of a name that arithmetic assigns: some number."""
+
+_EXPANSIONS = frozenset(
+    ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
+)
+_SEPARATORS = frozenset((";", "&", "\n", ";;", ";&", ";;&", "comment", "|", "|&", "!"))
+_NAME_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_NAMES = bytes(sorted(_NAME_BYTES))
+_SPECIAL = (b"@", b"*", b"#", b"?", b"-", b"$", b"!")
+_AFTER_DOLLAR = _NAME_BYTES | frozenset(b"({[!@*#?-$")
+_BLANKS = b" \t\n"
+_READERS = frozenset(("read", "mapfile", "readarray", "getopts", "printf", "wait", "unset", "let", "local"))
+_HIDDEN_ASSIGNERS = frozenset(("eval", "source", ".", "trap", "fc"))
+_CLAUSES = frozenset(("do_group", "elif_clause", "else_clause", "case_item"))
+_KINDS = {
+    "if_statement": "if",
+    "while_statement": "while",
+    "for_statement": "for",
+    "c_style_for_statement": "for",
+    "case_statement": "case",
+    "subshell": "subshell",
+    "compound_statement": "braces",
+}
+_STATEMENTS = frozenset(
+    (
+        "command", "pipeline", "list", "redirected_statement", "function_definition", "negated_command",
+        "test_command", "declaration_command", "unset_command", "variable_assignment", "variable_assignments",
+        "ERROR", *_KINDS,
+    )
+)  # fmt: skip
+_BAD_CONTROLS = bytes([*range(0x01, 0x09), *range(0x0B, 0x20), 0x7F])
+_CONTROL_TEXT = frozenset(
+    [*map(chr, range(0x80, 0xA0)), *"\u061c\u200e\u200f\u2028\u2029\ufeff",
+     *map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))]
+)  # fmt: skip
+
+
+def hidden_control(text: str) -> "tuple[int, int] | None":
+    """Span (bytes) of the first control or direction character that a reader of the text would not see."""
+    raw = text.encode("utf-8", "surrogatepass")
+    if len(raw.translate(None, _BAD_CONTROLS)) != len(raw):
+        at = next(index for index, byte in enumerate(raw) if byte in _BAD_CONTROLS or byte == 0)
+        return at, at + 1
+    if not text.isascii():
+        for index, char in enumerate(text):
+            if char in _CONTROL_TEXT or "\ud800" <= char <= "\udfff":
+                start = len(text[:index].encode("utf-8", "surrogatepass"))
+                return start, start + len(char.encode("utf-8", "surrogatepass"))
+    return None
+
+
+def parse(source: bytes) -> Script:
+    """Reads a whole text (UTF-8, without NUL). Never raises; what cannot be read is an `Opaque` node."""
+    root = parser().parse(source).root_node
+    reader = _Reader(source)
+    items = reader.statements(root.children, 0, len(source))
+    if root.has_error and not any(isinstance(item, Opaque) for item in items):
+        items.append(Opaque((0, len(source)), "shell.syntax", "the shell grammar finds an error here"))
+    return Script(tuple(items), reader.values, frozenset(reader.functions), reader.wild, reader.evaluates())
+
+
+class _Reader:
+    """One pass over one text."""
+
+    __slots__ = ("source", "depth", "values", "functions", "wild", "arith_names", "data_evaluated")
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.depth = 0
+        self.values: dict[str, list[Word | None]] = {}
+        self.functions: set[str] = set()
+        self.wild = False
+        self.arith_names: set[str] = set()
+        self.data_evaluated = False
+
+    def evaluates(self) -> bool:
+        """Whether bash evaluates data here: arithmetic or subscripts fed by more than literals and counters."""
+        if self.data_evaluated:
+            return True
+        for name in self.arith_names:
+            given = self.values.get(name)
+            if self.wild or not given:
+                return True
+            for word in given:
+                if word is NUMBER:
+                    continue
+                if word is None or word.value is None or not word.value.lstrip("-").isdigit():
+                    return True
+        return False
+
+    # -- statements -------------------------------------------------------------------------------------------
+
+    def statements(self, children: "list[Any]", start: int, end: int) -> "list[Node]":
+        """The statements among a node's children; anything that is neither statement nor separator is opaque."""
+        items: list[Node] = []
+        at, source = start, self.source
+        for child in children:
+            first, kind = child.start_byte, child.type
+            if first > at and source[at:first].translate(None, _BLANKS):
+                self._gap(at, first, items)
+            at = child.end_byte
+            if kind in _SEPARATORS:
+                if kind == "&" and items:
+                    items[-1] = Group(items[-1].span, "background", (items[-1],))
+                continue
+            items.append(self.statement(child, kind))
+        if end > at and source[at:end].translate(None, _BLANKS):
+            self._gap(at, end, items)
+        return items
+
+    def _gap(self, start: int, end: int, items: "list[Node]") -> None:
+        text = self.source[start:end].replace(b"\\\n", b"").translate(None, _BLANKS)
+        if text:
+            items.append(Opaque((start, end), "shell.unread", "the grammar does not account for these bytes"))
+
+    def statement(self, node: "Any", kind: str) -> Node:
+        if kind == "command":
+            return self.command(node)
+        if self.depth > MAX_DEPTH:
+            return Opaque((node.start_byte, node.end_byte), "shell.deep", "nested too deeply to be read")
+        self.depth += 1
+        try:
+            return self._compound(node, kind)
+        finally:
+            self.depth -= 1
+
+    def _compound(self, node: "Any", kind: str) -> Node:
+        span = (node.start_byte, node.end_byte)
+        if kind == "pipeline":
+            return self._pipeline(node, span)
+        if kind == "list":
+            return self._list(node, span)
+        if kind == "redirected_statement":
+            return self._redirected(node)
+        if kind == "test_command":
+            return self._test(node, span)
+        if kind == "declaration_command" or kind == "unset_command":
+            return self._declaration(node, span)
+        if kind == "variable_assignment":
+            return Simple(span, (self.assignment(node),), ())
+        if kind == "variable_assignments":
+            return Simple(span, tuple(self.assignment(child) for child in node.children), ())
+        if kind == "negated_command":
+            return Group(span, "not", tuple(self.statements(node.children, span[0], span[1])))
+        if kind == "function_definition":
+            return self._function(node, span)
+        if kind == "file_redirect":
+            redirect, more = self.redirect(node)
+            return Simple(span, (), tuple(more), (redirect,))
+        if kind in _KINDS:
+            children = node.children
+            if kind == "compound_statement" and children and children[0].type == "((":
+                return Test(span, "((", (Word(span, None, (self._arithmetic(node, span, 2, 2, True),)),))
+            return self._group(node, span, _KINDS[kind])
+        if kind == "ERROR":
+            return Opaque(span, "shell.syntax", "the shell grammar finds an error here", self._readable(node))
+        return Opaque(span, "shell.unread", f"a construct that is not known here ({kind})")
+
+    def _readable(self, node: "Any") -> "tuple[Node, ...]":
+        found: list[Node] = []
+        stack, seen = list(node.children), 0
+        while stack and seen < 5_000:
+            seen += 1
+            child = stack.pop()
+            if child.type in _STATEMENTS and child.type != "ERROR":
+                found.append(self.statement(child, child.type))
+            else:
+                stack.extend(child.children)
+        return tuple(found)
+
+    def _pipeline(self, node: "Any", span: "tuple[int, int]") -> Node:
+        return Pipeline(span, tuple(self.statements(node.children, span[0], span[1])))
+
+    def _list(self, node: "Any", span: "tuple[int, int]") -> Node:
+        # `a && b && c …` nests to the left, once for each operator: walked with a loop, whatever the length.
+        parts: list[Any] = []
+        bad: list[Node] = []
+        while True:
+            children = node.children
+            if not children:
+                break
+            extra = self._between(node)
+            if extra:
+                bad.append(extra)
+            parts.extend(child for child in reversed(children[1:]) if child.type not in ("&&", "||", "\n", "comment"))
+            if children[0].type != "list":
+                parts.append(children[0])
+                break
+            node = children[0]
+        items = [self.statement(part, part.type) for part in reversed(parts)]
+        return Group(span, "list", (*items, *bad))
+
+    def _between(self, node: "Any") -> "Node | None":
+        """Opaque when bytes between the children of a node are neither blank nor a line continuation."""
+        at, items = node.start_byte, list[Node]()
+        for child in node.children:
+            if child.start_byte > at:
+                self._gap(at, child.start_byte, items)
+            at = child.end_byte
+        return items[0] if items else None
+
+    def _group(self, node: "Any", span: "tuple[int, int]", kind: str) -> Node:
+        items: list[Node] = []
+        words: list[Word] = []
+        self._collect(node, items, words)
+        if kind == "for":
+            head = node.children
+            name = next((self._text(child) for child in head if child.type == "variable_name"), "")
+            if node.type == "for_statement":
+                if head[0].type == "select":
+                    kind = "select"
+                    self._set(name, None)
+                elif not any(child.type == "in" for child in head):
+                    self._set(name, None)
+                for word in words:
+                    self._set(name, word if not (word.globs or word.value is None) else None)
+        return Group(span, kind, tuple(items), tuple(words))
+
+    def _collect(self, node: "Any", items: "list[Node]", words: "list[Word]") -> None:
+        at = node.start_byte
+        source = self.source
+        arith_for = node.type == "c_style_for_statement"
+        pending: list[Any] = []
+        for child in node.children:
+            first, kind = child.start_byte, child.type
+            if first > at and source[at:first].translate(None, _BLANKS):
+                self._gap(at, first, items)
+            at = child.end_byte
+            if kind in _CLAUSES:
+                if self.depth > MAX_DEPTH:
+                    items.append(Opaque((first, at), "shell.deep", "nested too deeply to be read"))
+                    continue
+                self.depth += 1
+                self._collect(child, items, words)
+                self.depth -= 1
+            elif arith_for and kind != "comment" and (child.is_named and kind != "compound_statement"):
+                words.append(Word((first, at), None, (self._arithmetic(child, (first, at), 0, 0, True),)))
+            elif kind in _STATEMENTS:
+                if kind == "ERROR" and pending:
+                    pending.clear()
+                items.append(self.statement(child, kind))
+            elif kind == "file_redirect":
+                items.append(self.statement(child, kind))
+            elif kind == "&":
+                if items:
+                    items[-1] = Group(items[-1].span, "background", (items[-1],))
+            elif child.is_named and kind not in ("comment", "variable_name"):
+                words.extend(self.words([child], pattern=True))
+            elif kind == "variable_name" and node.type not in ("for_statement", "c_style_for_statement"):
+                words.extend(self.words([child], pattern=True))
+
+    def _function(self, node: "Any", span: "tuple[int, int]") -> Node:
+        name, body, redirects = "", list[Node](), list[Redirect]()
+        for child in node.children:
+            kind = child.type
+            if kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+                redirects.append(self.redirect(child)[0])
+            elif kind in _STATEMENTS:
+                body.append(self.statement(child, kind))
+            elif child.is_named and not name:
+                name = self._text(child)
+        self.functions.add(name)
+        extra = self._between(node)
+        if extra:
+            body.append(extra)
+        return Function(span, name, tuple(body), tuple(redirects))
+
+    def _redirected(self, node: "Any") -> Node:
+        body: Node | None = None
+        redirects: list[Redirect] = []
+        more: list[Word] = []
+        after: list[tuple[str, Any]] = []
+        for child in node.children:
+            kind = child.type
+            if kind == "file_redirect" or kind == "herestring_redirect":
+                redirect, words = self.redirect(child)
+                redirects.append(redirect)
+                more.extend(words)
+            elif kind == "heredoc_redirect":
+                redirects.extend(self._heredoc(child, more, after))
+            elif body is None and kind in _STATEMENTS and kind != "ERROR":
+                body = self.statement(child, kind)
+            else:
+                after.append(("", child))
+        span = (node.start_byte, node.end_byte)
+        extra = self._between(node)
+        if body is None:
+            body = Simple(span, (), tuple(more), tuple(redirects))
+        else:
+            target: Node = body
+            # `a && b > f`: the grammar hangs the redirection on the list, bash on the last command; for judging
+            # it is enough that it is not lost. Extra operands belong to the last simple command.
+            if isinstance(body, Simple):
+                body.words += tuple(more)
+                more = []
+            target.redirects = (*target.redirects, *redirects)
+        items: list[Node] = [body]
+        if more:
+            items.append(Opaque(span, "shell.unread", "words after a redirection of a compound command"))
+        if extra:
+            items.append(extra)
+        stages: list[Node] = []
+        for how, child in after:
+            if how == "|":
+                stages.extend(self.statements(child.children, child.start_byte, child.end_byte))
+            elif child.type in _STATEMENTS:
+                items.append(self.statement(child, child.type))
+            elif child.is_named:
+                items.append(Opaque((child.start_byte, child.end_byte), "shell.unread", "not understood here"))
+        if stages:
+            items[0] = Pipeline(span, (items[0], *stages))
+        return items[0] if len(items) == 1 else Group(span, "list", tuple(items))
+
+    def _heredoc(self, node: "Any", more: "list[Word]", after: "list[tuple[str, Any]]") -> "list[Redirect]":
+        literal, fd, op = False, "", "<<"
+        body: Word | None = None
+        redirects: list[Redirect] = []
+        end = node.start_byte
+        for child in node.children:
+            kind = child.type
+            first = child.start_byte
+            if first > end and self.source[end:first].translate(None, _BLANKS):
+                gap: list[Node] = []
+                self._gap(end, first, gap)
+                if gap and kind not in ("heredoc_body", "heredoc_end"):
+                    body = Word((end, first), None, (Expansion("opaque", "", True, tuple(gap)),))
+            end = child.end_byte
+            if kind == "file_descriptor":
+                fd = self._text(child)
+            elif kind in ("<<", "<<-"):
+                op = kind
+            elif kind == "heredoc_start":
+                tag = self._text(child)
+                literal = any(char in tag for char in "'\"\\")
+            elif kind == "heredoc_body":
+                body = self._heredoc_body(child, literal)
+            elif kind in ("file_redirect", "herestring_redirect"):
+                redirect, words = self.redirect(child)
+                redirects.append(redirect)
+                more.extend(words)
+            elif kind == "heredoc_redirect":
+                redirects.extend(self._heredoc(child, more, after))
+            elif kind == "pipeline":
+                after.append(("|", child))
+            elif kind in _STATEMENTS:
+                after.append(("", child))
+            elif kind in ("&&", "||", "\n", "heredoc_end"):
+                continue
+            elif child.is_named:
+                more.extend(self.words([child]))
+        redirects.insert(0, Redirect((node.start_byte, end), op, fd, None, body, literal))
+        return redirects
+
+    def _heredoc_body(self, node: "Any", literal: bool) -> Word:
+        span = (node.start_byte, node.end_byte)
+        if literal:
+            text = self.source[span[0] : span[1]].decode("utf-8", "replace")
+            if "\\\n" in text:
+                # A joined reading of the whole text is not faithful here, so it cannot vouch for the rest.
+                return Word(span, text, (), quoted=True)
+            return Word(span, text, (), quoted=True)
+        return self._scan(span[0], span[1], self._expansion_nodes(node), heredoc=True)[0]
+
+    # -- commands ---------------------------------------------------------------------------------------------
+
+    def command(self, node: "Any") -> Node:
+        assigns: list[Assign] = []
+        groups: list[list[Any]] = []
+        redirects: list[Redirect] = []
+        late: list[Word] = []
+        bad: list[Node] = []
+        source = self.source
+        span = (node.start_byte, node.end_byte)
+        at, joined = span[0], -1
+        for child in node.children:
+            first, kind = child.start_byte, child.type
+            if first > at and source[at:first].translate(None, _BLANKS):
+                self._gap(at, first, bad)
+                # `a\⏎b` is one word for bash; the grammar may show two. The joined reading decides.
+            at = child.end_byte
+            if kind == "variable_assignment":
+                assigns.append(self.assignment(child))
+            elif kind == "file_redirect" or kind == "herestring_redirect":
+                redirect, words = self.redirect(child)
+                redirects.append(redirect)
+                late.extend(words)
+            elif kind == "ERROR" or kind == "subshell" or kind == "heredoc_redirect":
+                bad.append(Opaque((first, at), "shell.syntax", "the shell grammar finds an error here",
+                                  self._readable(child)))  # fmt: skip
+            else:
+                if joined == first and groups:
+                    groups[-1].append(child)
+                else:
+                    groups.append([child])
+                joined = at
+        words: list[Word] = []
+        for group in groups:
+            if len(group) == 1:
+                only = group[0]
+                first, last = only.start_byte, only.end_byte
+                text = source[first:last]
+                if not text.translate(None, SAFE):
+                    words.append(Word((first, last), text.decode()))
+                    continue
+            words.extend(self.words(group))
+        words.extend(late)
+        if words:
+            name = words[0].value
+            if name in _READERS or name in _HIDDEN_ASSIGNERS or name in ("command", "builtin", "env", "time"):
+                self._builtin_assigns(words)
+        made: Node = Simple(span, tuple(assigns), tuple(words), tuple(redirects))
+        return Group(span, "list", (made, *bad)) if bad else made
+
+    def _builtin_assigns(self, words: "list[Word]") -> None:
+        names = {word.value for word in words[:4]}
+        if names & _HIDDEN_ASSIGNERS:
+            self.wild = True
+        if names & _READERS:
+            for word in words[1:]:
+                if word.value is None:
+                    self.wild = True
+                else:
+                    name = word.value.lstrip("-v") if word.value.startswith("-v") else word.value
+                    self._set(name.split("=")[0].split("[")[0], None)
+
+    def _declaration(self, node: "Any", span: "tuple[int, int]") -> Node:
+        keyword, assigns, words, bad = "", list[Assign](), list[Word](), list[Node]()
+        at = span[0]
+        for child in node.children:
+            first, kind = child.start_byte, child.type
+            if first > at and self.source[at:first].translate(None, _BLANKS):
+                self._gap(at, first, bad)
+            at = child.end_byte
+            if not keyword:
+                keyword = self._text(child)
+            elif kind == "variable_assignment":
+                assigns.append(self.assignment(child))
+            elif kind == "variable_name":
+                name = self._text(child)
+                words.append(Word((first, at), name))
+                self._set(name, None)
+            else:
+                for word in self.words([child]):
+                    words.append(word)
+                    value = word.value
+                    if value is None or (value.startswith("-") and ("n" in value or "i" in value)):
+                        self.wild = True
+                    elif "=" in value or not value.startswith("-"):
+                        self._set(value.split("=")[0], None)
+        made: Node = Declare(span, keyword, tuple(assigns), tuple(words))
+        return Group(span, "list", (made, *bad)) if bad else made
+
+    def assignment(self, node: "Any") -> Assign:
+        name, subscript, value, appends = "", None, None, False
+        elements: list[Word] = []
+        span = (node.start_byte, node.end_byte)
+        values: list[Any] = []
+        for child in node.children:
+            kind = child.type
+            if kind == "variable_name" and not name:
+                name = self._text(child)
+            elif kind == "subscript" and not name:
+                for part in child.children:
+                    if part.type == "variable_name" and not name:
+                        name = self._text(part)
+                    elif part.is_named:
+                        subscript = (self.words([part], pattern=True) or [Word(span, "")])[0]
+                        if subscript.value is None or not subscript.value.isdigit():
+                            self.data_evaluated = True
+            elif kind in ("=", "+="):
+                appends = kind == "+="
+            elif kind == "array":
+                for part in child.children:
+                    if part.type in ("(", ")", "comment"):
+                        continue
+                    elements.extend(self.words([part]))
+            else:
+                values.append(child)
+        extra = self._between(node)
+        if values:
+            value = self._scan(values[0].start_byte, values[-1].end_byte, self._expansions_of(values), whole=True)[0]
+        elif not elements:
+            value = Word(span, "")
+        if extra:
+            value = Word(span, None, (Expansion("opaque", "", True, (extra,)),))
+        unknown = appends or subscript is not None or bool(elements)
+        self._set(name, None if unknown else value)
+        return Assign(span, name, value, subscript, appends, tuple(elements))
+
+    def _set(self, name: str, value: "Word | None") -> None:
+        self.values.setdefault(name, []).append(value)
+
+    def redirect(self, node: "Any") -> "tuple[Redirect, list[Word]]":
+        """One redirection, and the words that the grammar wrongly hangs behind it."""
+        op, fd = "", ""
+        targets: list[list[Any]] = []
+        bad: list[Node] = []
+        last = -1
+        span = (node.start_byte, node.end_byte)
+        for child in node.children:
+            kind = child.type
+            if kind == "file_descriptor":
+                fd = self._text(child)
+            elif kind == "ERROR":
+                bad.append(Opaque((child.start_byte, child.end_byte), "shell.syntax", "an error in a redirection"))
+            elif not child.is_named and not op:
+                op = kind
+            elif last == child.start_byte and targets:
+                targets[-1].append(child)
+                last = child.end_byte
+            else:
+                targets.append([child])
+                last = child.end_byte
+        extra = self._between(node)
+        if extra:
+            bad.append(extra)
+        words: list[Word] = []
+        for group in targets:
+            words.extend(self.words(group))
+        target = words[0] if words else None
+        if bad:
+            runs = (*bad, *(run for part in (target.parts if target else ()) if not isinstance(part, str)
+                            for run in part.runs))  # fmt: skip
+            target = Word(span, None, (Expansion("opaque", "", True, runs),))
+        if op == "<<<":
+            return Redirect(span, op, fd, None, target, False), words[1:]
+        return Redirect(span, op, fd, target), words[1:]
+
+    def _test(self, node: "Any", span: "tuple[int, int]") -> Node:
+        words: list[Word] = []
+        operators: list[str] = []
+        bad: list[Node] = []
+        kind = "["
+        stack = list(reversed(node.children))
+        at = span[0]
+        while stack:
+            child = stack.pop()
+            name = child.type
+            if child.start_byte > at:
+                self._gap(at, child.start_byte, bad)
+            if name in ("binary_expression", "unary_expression", "parenthesized_expression", "postfix_expression",
+                        "ternary_expression"):  # fmt: skip
+                stack.extend(reversed(child.children))
+                continue
+            at = max(at, child.end_byte)
+            if name == "[[":
+                kind = "[["
+            elif name == "test_operator" or not child.is_named:
+                operators.append(self._text(child))
+            elif name == "command" or name in _STATEMENTS:
+                bad.append(self.statement(child, name))
+            else:
+                words.extend(self.words([child], pattern=True))
+        if kind == "[[" and any(op in ("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v") for op in operators):
+            for word in words:
+                if word.value is None:
+                    self._arith_word(word)
+        made: Node = Test(span, kind, tuple(words), tuple(operators))
+        return Group(span, "list", (made, *bad)) if bad else made
+
+    def _arith_word(self, word: Word) -> None:
+        for part in word.parts:
+            if isinstance(part, str):
+                continue
+            if part.kind in ("var", "param") and part.name:
+                if part.name not in "?#$!":
+                    self.arith_names.add(part.name)
+            elif part.kind != "arith":
+                self.data_evaluated = True
+
+    # -- words ------------------------------------------------------------------------------------------------
+
+    def words(self, group: "list[Any]", *, pattern: bool = False) -> "list[Word]":
+        """The word or (after brace expansion) words that neighbouring grammar nodes make up."""
+        first, last = group[0].start_byte, group[-1].end_byte
+        text = self.source[first:last]
+        if not text.translate(None, SAFE):
+            return [Word((first, last), text.decode())]
+        return self._scan(first, last, self._expansions_of(group), pattern=pattern)
+
+    def _expansions_of(self, nodes: "list[Any]") -> "list[Any]":
+        found: list[Any] = []
+        for node in nodes:
+            if node.type in _EXPANSIONS:
+                found.append(node)
+            else:
+                found.extend(self._expansion_nodes(node))
+        return found
+
+    def _expansion_nodes(self, node: "Any") -> "list[Any]":
+        found: list[Any] = []
+        if not node.child_count:
+            return found
+        stack = list(reversed(node.children))
+        while stack:
+            child = stack.pop()
+            if child.type in _EXPANSIONS:
+                found.append(child)
+            elif child.child_count:
+                stack.extend(reversed(child.children))
+        return found
+
+    def _scan(
+        self, start: int, end: int, nodes: "list[Any]", *,
+        pattern: bool = False, heredoc: bool = False, whole: bool = False,
+    ) -> "list[Word]":  # fmt: skip
+        """Reads a word's bytes by bash's quoting rules; `nodes` are the expansions that the grammar saw in it.
+
+        `pattern`: parentheses, bars and angle brackets are allowed (case patterns, `[[ ]]`). `whole`: no brace
+        expansion, splitting or globbing (assignments). `heredoc`: the rules of an unquoted here-document.
+        """
+        source, span = self.source, (start, end)
+        parts: list[str | Expansion] = []
+        buffer: list[str] = []
+        quoted = splits = globs = brace = known = False
+        opaque: list[Node] = []
+        in_double = heredoc
+        at, next_node = start, 0
+        count = len(nodes)
+
+        def fault(where: int, text: str) -> None:
+            opaque.append(Opaque((where, min(where + 2, end)), "shell.unread", text))
+
+        while at < end:
+            if next_node < count and nodes[next_node].start_byte <= at:
+                node = nodes[next_node]
+                next_node += 1
+                if node.start_byte < at:
+                    fault(node.start_byte, "the grammar and bash's quoting disagree here")
+                    continue
+                # Inside double quotes the grammar counts blanks before an expansion as part of it.
+                while source[at] in _BLANKS:
+                    buffer.append(chr(source[at]))
+                    at += 1
+                if buffer:
+                    parts.append("".join(buffer))
+                    buffer = []
+                expansion = self.expansion(node, in_double)
+                parts.append(expansion)
+                if not in_double and expansion.kind not in ("process", "arith") and not whole:
+                    splits = True
+                at = node.end_byte
+                continue
+            char = source[at]
+            if char == 0x5C:  # backslash
+                if at + 1 >= end:
+                    buffer.append("\\")
+                    at += 1
+                    continue
+                following = source[at + 1]
+                if following == 0x0A:
+                    at += 2
+                elif in_double and following not in b'$`"\\' or (heredoc and following == 0x22):
+                    buffer.append("\\")
+                    at += 1
+                else:
+                    quoted = True
+                    size = _char_size(following)
+                    buffer.append(source[at + 1 : at + 1 + size].decode("utf-8", "replace"))
+                    at += 1 + size
+            elif char == 0x24:  # dollar
+                following = source[at + 1] if at + 1 < end else 0
+                if not in_double and following == 0x27:
+                    stop = _ansi_end(source, at + 2, end)
+                    value = ansi_c(source[at + 2 : stop].decode("utf-8", "replace")) if stop < end else None
+                    if value is None:
+                        fault(at, "a quoted string that is not plain text")
+                        at = min(stop + 1, end)
+                        continue
+                    buffer.append(value)
+                    quoted = True
+                    at = stop + 1
+                elif not in_double and following == 0x22:
+                    fault(at, "text that bash translates before it uses it")
+                    at += 1
+                elif following in _AFTER_DOLLAR:
+                    fault(at, "an expansion that the grammar does not see")
+                    at += 1
+                else:
+                    buffer.append("$")
+                    at += 1
+            elif char == 0x60:  # backtick
+                fault(at, "a substitution that the grammar does not see")
+                at += 1
+            elif in_double:
+                if char == 0x22 and not heredoc:
+                    in_double = False
+                    at += 1
+                else:
+                    stop = at + 1
+                    while stop < end and source[stop] not in b'$`"\\' and not (
+                        next_node < count and nodes[next_node].start_byte == stop
+                    ):
+                        stop += 1
+                    buffer.append(source[at:stop].decode("utf-8", "replace"))
+                    at = stop
+            elif char == 0x27:
+                stop = source.find(b"'", at + 1, end)
+                if stop < 0:
+                    fault(at, "a quote that does not end")
+                    stop = end
+                buffer.append(source[at + 1 : stop].decode("utf-8", "replace"))
+                quoted = True
+                at = stop + 1
+            elif char == 0x22:
+                in_double = quoted = True
+                at += 1
+            elif char in b"*?[":
+                globs = not whole
+                buffer.append(chr(char))
+                at += 1
+            elif char == 0x7B and not whole:
+                brace = True
+                buffer.append(OPEN)
+                at += 1
+            elif char == 0x2C and brace:
+                buffer.append(COMMA)
+                at += 1
+            elif char == 0x7D and brace:
+                buffer.append(CLOSE)
+                at += 1
+            elif char in b" \t\n;&|<>()" and not (pattern and char in b"|()<> \t") and not heredoc:
+                if char == 0x28 and globs:
+                    fault(at, "a pattern that is not known here")
+                else:
+                    fault(at, "the grammar and bash's quoting disagree here")
+                at += 1
+            else:
+                size = _char_size(char)
+                buffer.append(source[at : at + size].decode("utf-8", "replace"))
+                at += size
+        if in_double and not heredoc:
+            fault(start, "a quote that does not end")
+        if next_node < count:
+            fault(start, "the grammar and bash's quoting disagree here")
+        if buffer:
+            parts.append("".join(buffer))
+        if opaque:
+            parts.append(Expansion("opaque", "", True, tuple(opaque)))
+        known = all(isinstance(part, str) for part in parts)
+        if not known:
+            if brace:
+                commas = any(isinstance(part, str) and COMMA in part for part in parts)
+                splits = splits or commas
+                parts = [_unmark(part) if isinstance(part, str) else part for part in parts]
+            return [Word(span, None, tuple(parts), quoted, splits, globs)]
+        value = "".join(part for part in parts if isinstance(part, str))
+        if brace:
+            spread = braces(value)
+            if spread is None:
+                return [Word(span, None, (_unmark(value), Expansion("glob", "", False)), quoted, True, globs)]
+            return [Word(span, item, (), quoted, False, globs) for item in spread]
+        return [Word(span, value, (), quoted, False, globs)]
+
+    def expansion(self, node: "Any", quoted: bool) -> Expansion:
+        kind = node.type
+        first, last = self._begin(node), node.end_byte
+        if kind == "simple_expansion":
+            name = self.source[first + 1 : last]
+            if name.translate(None, _NAMES) and name not in _SPECIAL:
+                strange = Opaque((first, last), "shell.unread", "the grammar sees a variable where bash does not")
+                return Expansion("opaque", "", quoted, (strange,))
+            return Expansion("var", name.decode(), quoted)
+        if self.depth > MAX_DEPTH:
+            deep = Opaque((first, last), "shell.deep", "nested too deeply to be read")
+            return Expansion("opaque", "", quoted, (deep,))
+        self.depth += 1
+        try:
+            if kind == "command_substitution" or kind == "process_substitution":
+                return self._substitution(node, kind, quoted)
+            if kind == "arithmetic_expansion":
+                head = 3 if self.source[first : first + 3] == b"$((" else 2
+                return self._arithmetic(node, (first, last), head, head - 1, False)
+            return self._parameter(node, quoted)
+        finally:
+            self.depth -= 1
+
+    def _substitution(self, node: "Any", kind: str, quoted: bool) -> Expansion:
+        first, last = self._begin(node), node.end_byte
+        children = node.children
+        items: list[Node] = []
+        if self.source[first] == 0x60 and b"\\" in self.source[first:last]:
+            items.append(Opaque((first, last), "shell.backtick", "escapes inside backticks"))
+        if len(children) < 2 or children[-1].type not in (")", "`"):
+            items.append(Opaque((first, last), "shell.unread", "a substitution that does not end"))
+            inner = children[1:]
+        else:
+            inner = children[1:-1]
+        head = children[0].end_byte if children else first
+        items.extend(self.statements(inner, head, inner[-1].end_byte if inner else head))
+        if inner and len(children) >= 2:
+            self._gap(inner[-1].end_byte, children[-1].start_byte, items)
+        elif len(children) >= 2:
+            self._gap(head, children[-1].start_byte, items)
+        return Expansion("command" if kind == "command_substitution" else "process", "", quoted, tuple(items))
+
+    def _arithmetic(self, node: "Any", span: "tuple[int, int]", head: int, tail: int, assigns: bool) -> Expansion:
+        runs: list[Node] = []
+        covered: list[tuple[int, int]] = []
+        operators = False
+        names: list[str] = []
+        stack = list(node.children) or [node]
+        while stack:
+            child = stack.pop()
+            kind = child.type
+            if kind in _EXPANSIONS:
+                inner = self.expansion(child, True)
+                runs.extend(inner.runs)
+                covered.append((child.start_byte, child.end_byte))
+                if inner.kind in ("command", "process"):
+                    self.data_evaluated = True
+                elif inner.name and inner.name not in "?#$!":
+                    names.append(inner.name)
+            elif kind == "variable_name" or kind == "word":
+                names.append(self._text(child))
+            elif kind == "subscript":
+                self.data_evaluated = True
+                stack.extend(child.children)
+            elif kind == "ERROR":
+                runs.append(Opaque((child.start_byte, child.end_byte), "shell.syntax", "an error in arithmetic"))
+                stack.extend(child.children)
+            else:
+                if not child.is_named and ("=" in kind and kind not in ("==", "<=", ">=", "!=") or kind in ("++", "--")):
+                    operators = True
+                stack.extend(child.children)
+        if operators:
+            for name in names:
+                self._set(name, NUMBER)
+        self.arith_names.update(names)
+        self._residue(span[0] + head, span[1] - tail, covered, runs)
+        return Expansion("arith", "", True, tuple(runs))
+
+    def _parameter(self, node: "Any", quoted: bool) -> Expansion:
+        first, last = self._begin(node), node.end_byte
+        runs: list[Node] = []
+        covered: list[tuple[int, int]] = []
+        name, kind = "", "param"
+        stack = list(reversed(node.children))
+        after_name = ""
+        while stack:
+            child = stack.pop()
+            what = child.type
+            if what in _EXPANSIONS:
+                inner = self.expansion(child, True)
+                runs.extend(inner.runs)
+                covered.append((child.start_byte, child.end_byte))
+            elif what == "raw_string":
+                covered.append((child.start_byte, child.end_byte))
+            elif what in ("variable_name", "special_variable_name") and not name:
+                name = self._text(child)
+            elif what == "subscript":
+                for part in child.children:
+                    if part.type == "variable_name" and not name:
+                        name = self._text(part)
+                    elif part.is_named and self._text(part) not in ("@", "*") and not self._text(part).isdigit():
+                        self.data_evaluated = True
+                    stack.append(part)
+            elif what == "ERROR":
+                runs.append(Opaque((child.start_byte, child.end_byte), "shell.syntax", "an error in an expansion"))
+            elif not child.is_named and what.strip() not in ("${", "}", "[", "]"):
+                if not name and what == "!":
+                    kind = "indirect"
+                    self.data_evaluated = True
+                elif not after_name:
+                    after_name = what
+                    if what in (":=", "="):
+                        self._set(name, None)
+                    elif what == ":":
+                        self.data_evaluated = True
+            else:
+                stack.extend(reversed(child.children))
+        text = self.source[first:last]
+        if b"@P" in text or b"@A" in text or b"@E" in text:
+            runs.append(Opaque((first, last), "shell.transform", "bash evaluates the value as a prompt or code"))
+        self._residue(first + 2, last - 1, covered, runs)
+        if after_name or kind == "indirect" or b"[" in text:
+            name = "" if after_name not in (":=", "=") else ""
+        return Expansion(kind, name, quoted, tuple(runs))
+
+    def _residue(self, start: int, end: int, covered: "list[tuple[int, int]]", runs: "list[Node]") -> None:
+        """Looks for expansion characters in the bytes that no expansion node covers."""
+        at = start
+        for first, last in [*sorted(covered), (end, end)]:
+            piece = self.source[at:first]
+            at = max(at, last)
+            if b"$" not in piece and b"`" not in piece:
+                continue
+            index = 0
+            while index < len(piece):
+                char = piece[index]
+                if char == 0x5C:
+                    index += 2
+                    continue
+                if char == 0x60 or (char == 0x24 and index + 1 < len(piece) and piece[index + 1] in _AFTER_DOLLAR) or (
+                    char == 0x24 and index + 1 == len(piece) and first < end
+                ):
+                    where = first - len(piece) + index
+                    runs.append(Opaque((where, where + 1), "shell.unread", "an expansion that the grammar does not see"))
+                    break
+                index += 1
+
+    def _begin(self, node: "Any") -> int:
+        first: int = node.start_byte
+        while self.source[first] in _BLANKS:
+            first += 1
+        return first
+
+    def _text(self, node: "Any") -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _unmark(text: str) -> str:
+    return text.replace(OPEN, "{").replace(COMMA, ",").replace(CLOSE, "}")
+
+
+def _char_size(byte: int) -> int:
+    return 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+
+
+def _ansi_end(source: bytes, at: int, end: int) -> int:
+    while at < end:
+        if source[at] == 0x5C:
+            at += 2
+        elif source[at] == 0x27:
+            return at
+        else:
+            at += 1
+    return end
