@@ -17,9 +17,8 @@ from guard.types import BUILTIN, Actor, Level, Outcome, Profile, Status, Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from guard.ledger.outputs import Outputs
-    from guard.ledger.store import Ledger
-    from guard.ports import Cancel, RunResult, Target
+    from guard.ledger.store import Ledger, NullLedger
+    from guard.ports import Cancel, Clock, RunResult, Target
     from guard.redact import Redactor
     from guard.types import Assessment, Captured, Policy, Request
 
@@ -32,10 +31,14 @@ class Guard:
     """What a run needs of the world, put together once per process by a shell."""
 
     target: Target
-    ledger: Ledger
+    ledger: Ledger | NullLedger
     redactor: Redactor
-    outputs: Outputs | None = None
+    clock: Clock
     policy: Policy = BUILTIN
+    outputs_folder: str | None = None
+    """Where long outputs are saved; None is the state folder's own place."""
+    hidden: tuple[str, ...] = ()
+    """Paths that no read may see: the state folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +54,27 @@ def open_guard(policy: Policy = BUILTIN, *, outputs_folder: str | None = None) -
 
     A state folder that cannot be used is no error here: reads go on and say `recorded: false` with the reason.
     """
+    from guard.clock import SystemClock
     from guard.hands.environment import secrets_of
-    from guard.hands.liveness import Liveness
     from guard.hands.targets.local import LocalTarget
-    from guard.ledger.outputs import Outputs
-    from guard.ledger.store import open_ledger
+    from guard.ledger.state import state_path
     from guard.redact import Redactor
 
     redactor = Redactor(secrets_of(os.environ))
-    ledger = open_ledger(redact=redactor.text, liveness=Liveness())
-    return Guard(LocalTarget(), ledger, redactor, Outputs(outputs_folder) if outputs_folder else None, policy)
+    try:
+        hidden: tuple[str, ...] = (state_path(),)
+    except StateError:
+        hidden = ()
+    return Guard(LocalTarget(), open_store(redactor), redactor, SystemClock(), policy, outputs_folder, hidden)
+
+
+def open_store(redactor: Redactor) -> Ledger | NullLedger:
+    """This user's records, for reading and writing; a folder that cannot be used answers with the reason."""
+    from guard.clock import RandomIds, SystemClock
+    from guard.hands.liveness import ProcLiveness
+    from guard.ledger.store import open_ledger
+
+    return open_ledger(clock=SystemClock(), ids=RandomIds(), redact=redactor.text, liveness=ProcLiveness())
 
 
 def run(
@@ -135,7 +149,7 @@ def _not_run(request: Request, assessment: Assessment, guard: Guard) -> Outcome:
         request_id=request_id,
         profile=assessment.profile,
         decision=decision,
-        at=guard.ledger.clock.utc(),
+        at=guard.clock.utc(),
         notes=notes,
     )
 
@@ -156,6 +170,7 @@ def _read(
     for value in secrets:
         guard.redactor.add(value)
     # `enforced` is a plan here; the end says what held.
+    at = guard.clock.utc()
     begun = guard.ledger.begin_read(
         request, assessment, profile=profile, enforced=enforced.mechanism if profile != Profile.NONE else "none"
     )
@@ -168,26 +183,22 @@ def _read(
             ports=assessment.ports,
             env=env,
             timeout_s=timeout_s,
-            hidden=guard.ledger.paths(),
+            hidden=guard.hidden,
             cancel=cancel,
             on_output=sink,
         )
     except GuardError as error:
         guard.ledger.end(begun.execution, Outcome(Status.FAILED, execution=begun.execution, notes=(error.message,)))
         raise
-    outcome = _outcome_of(result, begun.execution, guard, sink)
+    outcome = _outcome_of(result, begun.execution, guard, sink).replace(at=at, decision=assessment.decision)
     recorded = guard.ledger.end(begun.execution, outcome)
-    because = begun.recorded.because or recorded.because
-    return outcome.replace(
-        recorded=not because, not_recorded_because=because, at=begun.at, decision=assessment.decision
-    )
+    # A begin that failed is written together with the end; only what is missing after that is missing.
+    return outcome.replace(recorded=recorded.ok, not_recorded_because=recorded.because)
 
 
 def _outcome_of(result: RunResult, execution: str, guard: Guard, sink: _Sink) -> Outcome:
     notes = list(result.notes)
-    output_file, failure = sink.close(result.stdout.truncated or result.stderr.truncated)
-    if failure:
-        notes.append(f"the full output was not saved: {failure}")
+    output_file = sink.close(notes)
     if result.interference and not result.stdout.size_bytes:
         notes.append("the sandbox refused some of what it tried, and it printed nothing: that is not a fact")
     return Outcome(
@@ -220,24 +231,28 @@ def _redacted(captured: Captured, guard: Guard) -> Captured:
 
 
 class _Sink:
-    """Takes raw output as it comes; gives redacted text to the caller and to the file of long outputs."""
+    """Takes raw output as it comes; gives redacted text to the caller and to the files of long outputs."""
 
     def __init__(self, guard: Guard, execution: str, on_output: Callable[[str, str], None] | None) -> None:
-        self._streams = {name: guard.redactor.stream() for name in ("stdout", "stderr")} if on_output else {}
         self._on_output = on_output
-        self._file = guard.outputs.writer(execution, guard.redactor) if guard.outputs else None
+        self._streams = {name: guard.redactor.stream() for name in ("stdout", "stderr")} if on_output else {}
+        self._files = {
+            name: guard.ledger.output_writer(execution, name, guard.redactor.stream(), folder=guard.outputs_folder)
+            for name in ("stdout", "stderr")
+        }
 
     def __call__(self, stream: str, data: bytes) -> None:
-        if self._file:
-            self._file.feed(stream, data)
+        self._files[stream].feed(data)
         if self._on_output and (text := self._streams[stream].feed_bytes(data)):
             self._on_output(stream, text)
 
-    def close(self, wanted: bool) -> tuple[str | None, str]:
-        """(path of the saved output, why it is not there). The file is kept only when the result is cut."""
+    def close(self, notes: list[str]) -> str | None:
+        """The path of the long output that was saved (standard output's before standard error's), if any."""
         for name, stream in self._streams.items():
             if self._on_output and (text := stream.flush()):
                 self._on_output(name, text)
-        if self._file is None:
-            return None, "no folder for outputs can be used" if wanted else ""
-        return self._file.finish(keep=wanted)
+        saved = [file.finish() for file in self._files.values()]
+        notes += [f"the full output was not saved: {one.reason}" for one in saved if one.reason]
+        paths = [one.path for one in saved if one.path]
+        notes += [f"more output: {path}" for path in paths[1:]]
+        return paths[0] if paths else None

@@ -50,7 +50,7 @@ def read_only_runner(
         try:
             outcome = execution.run(request, guard, timeout_s=timeout_s, cancel=cancel).outcome
         except GuardError as error:
-            return ReadAnswer(None, "", "", Status.FAILED, None, None, False, error.message, guard.ledger.clock.utc())
+            return ReadAnswer(None, "", "", Status.FAILED, None, None, False, error.message, guard.clock.utc())
         reason = outcome.not_recorded_because
         if outcome.status in (Status.NEEDS_STAMP, Status.REFUSED) and outcome.decision:
             reason = outcome.decision.text

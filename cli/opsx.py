@@ -76,7 +76,7 @@ VERBS = (
             JSON,
             Option("status", "only that status: succeeded, failed, timed_out, cancelled, unknown, running", value="S"),
             Option("since", "only those begun at or after this time (RFC 3339, or 15m, 2h, 3d ago)", value="TIME"),
-            Option("limit", "at most N rows, 1..100000 (default 20)", value="N"),
+            Option("limit", "at most N rows, 1..1000 (default 20)", value="N"),
         ),
     ),
     Verb("show", "cli.opsx_records", "show one execution or request in full", usage="ID", options=(JSON,)),

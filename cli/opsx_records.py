@@ -1,0 +1,205 @@
+"""`opsx executions`, `show`, `pending`, `audit`: what was asked and run, read from the log."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import execution
+from cli.json_text import json_line
+from cli.report import line, safe, write
+from guard.errors import StateDamaged, UsageError
+from guard.redact import Redactor
+from guard.types import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cli.options import Parsed
+    from guard.ledger.records import Execution
+
+STATUSES = (Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.CANCELLED, Status.UNKNOWN, Status.RUNNING)
+_AGO_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class NoSuchRecord(UsageError):
+    """There is no record with that id."""
+
+    code = "usage.record"
+
+
+def main(parsed: Parsed) -> int:
+    """Dispatches to the verb."""
+    verbs = {"executions": executions, "show": show, "pending": pending, "audit": audit}
+    return verbs[parsed.verb.name](parsed)
+
+
+def executions(parsed: Parsed) -> int:
+    """Lists executions, newest first; an unresolved `unknown` stands out and says what to do."""
+    _no_words(parsed)
+    status = parsed.value("status")
+    if status and status not in STATUSES:
+        raise UsageError(f"there is no status {status!r}", hint=f"one of {', '.join(STATUSES)}")
+    listing = execution.open_store(Redactor()).executions(
+        status=status or None,
+        since=since(parsed.value("since"), parsed) if parsed.value("since") else None,
+        limit=parsed.whole_number("limit", 20, low=1, high=1000),
+    )
+    if parsed.flag("json"):
+        line({"format": 1, "executions": [_object(run) for run in listing.executions], "notes": list(listing.notes)})
+        return 0
+    for run in listing.executions:
+        write(_row(run) + "\n")
+    if not listing.executions:
+        write("nothing was run yet\n" if not status else f"nothing with status {status}\n", to_stderr=True)
+    for note in listing.notes:
+        write(f"opsx: {safe(note)}\n", to_stderr=True)
+    return 0
+
+
+def since(text: str, parsed: Parsed) -> str:
+    """A time as the log writes it, from RFC 3339 or from an age such as `15m`, `2h`, `3d`."""
+    from datetime import UTC, datetime
+
+    from guard.clock import utc_text
+
+    age = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if age:
+        return utc_text(int((time.time() - int(age[1]) * _AGO_S[age[2]]) * 1000))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a time", hint="write 15m, 2h, 3d, or 2026-12-01T04:00:00Z") from None
+    # A time without a zone is the local one: that is the clock its writer looked at.
+    return utc_text(int(moment.astimezone(UTC).timestamp() * 1000))
+
+
+def _row(run: Execution) -> str:
+    mark = "!" if run.status == Status.UNKNOWN else " "
+    code = "" if run.exit_code is None else f" {run.exit_code}"
+    command = safe(run.command.replace("\n", " "))
+    if len(command) > 90:
+        command = command[:89] + "…"
+    return f"{mark} {run.id:14} {run.started_at[:19]}Z  {run.level:2} {run.status + code:14} {run.actor:7} {command}"
+
+
+def show(parsed: Parsed) -> int:
+    """Everything about one id."""
+    if len(parsed.words) != 1:
+        raise UsageError("name one id", hint="opsx executions lists them; opsx show e-…")
+    record_id = parsed.words[0]
+    if not re.fullmatch(r"[a-z0-9-]{1,64}", record_id):
+        raise UsageError(f"{ascii(record_id)[:80]} is not an id", hint="ids look like e-7k2m4p9qrst or a-7k2m4p")
+    shown = execution.open_store(Redactor()).show(record_id)
+    if not shown.entries and shown.request is None:
+        raise NoSuchRecord(f"there is no record of {record_id}", not_done="nothing was shown", hint="opsx executions")
+    if parsed.flag("json"):
+        line(
+            {
+                "format": 1,
+                "id": shown.id,
+                "execution": _object(shown.execution) if shown.execution else None,
+                "request": _request_object(shown.request) if shown.request else None,
+                "entries": list(shown.entries),
+            }
+        )
+        return 0
+    if shown.execution:
+        _show_fields(_object(shown.execution))
+        if shown.execution.status == Status.UNKNOWN:
+            write("\nIt began and its end is not on record: look at what it was to change before anything else.\n")
+    elif shown.request:
+        _show_fields(_request_object(shown.request))
+    write("\nentries:\n")
+    for entry in shown.entries:
+        write(f"  {_entry_line(entry)}\n")
+    return 0
+
+
+def _object(run: Execution) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    row = asdict(run)
+    for empty in ("stamp", "snapshot", "output_file", "resolution", "ended_at", "call_id", "client", "session"):
+        row[empty] = row[empty] or None
+    row["effects"] = [{"kind": kind, "object": target} for kind, target in run.effects]
+    if run.interference is not None:
+        row["interference"] = [{"operation": name, "path": path} for name, path in run.interference]
+    row["notes"] = list(run.notes)
+    return row
+
+
+def _request_object(kept: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    row = asdict(kept)
+    row["command"] = Redactor().text(row["command"])
+    row["expires_at"] = kept.expires_at()
+    return row
+
+
+def _show_fields(row: Mapping[str, Any]) -> None:
+    width = max(len(name) for name in row) + 2
+    for name, value in row.items():
+        if value in (None, "", [], ()):
+            continue
+        text = value if isinstance(value, str) else json_line(value)
+        write(f"{name:{width}}{safe(text)}\n")
+
+
+def pending(parsed: Parsed) -> int:
+    """The requests that wait for a person, oldest first."""
+    _no_words(parsed)
+    waiting = execution.open_store(Redactor()).pending()
+    if parsed.flag("json"):
+        line({"format": 1, "requests": [_request_object(kept) for kept in waiting]})
+        return 0
+    for kept in waiting:
+        command = safe(kept.command.replace("\n", " "))
+        command = command if len(command) <= 90 else command[:89] + "…"
+        write(f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} {command}\n")
+    if not waiting:
+        write("nothing waits for approval\n", to_stderr=True)
+    return 0
+
+
+def audit(parsed: Parsed) -> int:
+    """The end of the log, or the proof that it is whole."""
+    if parsed.words == ["verify"]:
+        return _verify(parsed)
+    _no_words(parsed)
+    entries = execution.open_store(Redactor()).audit(parsed.whole_number("tail", 20, low=1, high=100_000))
+    for entry in entries:
+        write((json_line(dict(entry)) if parsed.flag("json") else _entry_line(entry)) + "\n")
+    return 0
+
+
+def _entry_line(entry: Mapping[str, Any]) -> str:
+    about = " ".join(str(entry[name]) for name in ("execution", "request", "stamp", "snapshot") if entry.get(name))
+    rest = " ".join(str(entry[name]) for name in ("status", "level", "actor", "command", "text") if entry.get(name))
+    return safe(f"{entry.get('seq', '?'):>6} {entry.get('at', '?')} {entry.get('kind', '?')} {about}  {rest}"[:400])
+
+
+def _verify(parsed: Parsed) -> int:
+    report = execution.open_store(Redactor()).verify()
+    if parsed.flag("json"):
+        from dataclasses import asdict
+
+        line({"format": 1, "ok": report.ok, "first_bad_seq": report.first_bad_seq, **asdict(report)})
+    else:
+        for problem in report.problems:
+            write(f"seq {problem.seq:,}, segment {problem.segment}: {problem.code}: {safe(problem.text)}\n")
+        if report.problems_total > len(report.problems):
+            write(f"and {report.problems_total - len(report.problems):,} more\n")
+        if report.torn_bytes:
+            write(f"the last line is incomplete ({report.torn_bytes} bytes): normal after a crash\n")
+        write(f"{report.entries:,} entries: " + ("the chain is whole\n" if report.ok else "the log is damaged\n"))
+    return 0 if report.ok else StateDamaged.exit_code
+
+
+def _no_words(parsed: Parsed) -> None:
+    if parsed.words:
+        raise UsageError(
+            f"{parsed.program} {parsed.verb.name} takes no {ascii(parsed.words[0])[:60]}", hint=parsed.help_line()
+        )
