@@ -16,6 +16,7 @@ from guard.ledger import index
 from guard.ledger.approvals import KeptRequest, Requests
 from guard.ledger.entries import Entries, Owner
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
+from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.records import Execution, Fold
 from guard.ledger.segments import lines_from
 from guard.ledger.state import StateFolder, state_path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from guard.ledger.formats import Entry
+    from guard.ledger.outputs import RedactingStream
     from guard.ports import Clock, Ids, Liveness
     from guard.types import Assessment, Outcome, Request
 
@@ -81,6 +83,7 @@ class Ledger:
         redact: Callable[[str], str],
         liveness: Liveness,
         segment_bytes: int = SEGMENT_BYTES,
+        small_log_bytes: int = index.SMALL_LOG_BYTES,
     ) -> None:
         self.folder = folder
         self._clock = clock
@@ -90,6 +93,7 @@ class Ledger:
         self._log = Log(folder, clock=clock, liveness=liveness, segment_bytes=segment_bytes)
         self._requests = Requests(folder, clock=clock, ids=ids, liveness=liveness)
         self._owner = Owner(os.getpid(), liveness.start_of(os.getpid()))
+        self._small_log_bytes = small_log_bytes
         self._runs: dict[str, _Run] = {}
 
     @property
@@ -179,6 +183,13 @@ class Ledger:
             return Recorded(False, error.message)
         return Recorded(True)
 
+    def output_writer(
+        self, execution: str, stream: str, redacting: RedactingStream, *, folder: str | None = None
+    ) -> OutputWriter:
+        """Saves the long form of one stream (`stdout`, `stderr`) of a run; in the state folder unless one is named."""
+        place = OutputFolder.in_state(self.folder) if folder is None else OutputFolder.at(folder)
+        return OutputWriter(place, execution, stream, redacting)
+
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def keep_request(self, request: Request, assessment: Assessment) -> str:
@@ -230,13 +241,18 @@ class Ledger:
             StateError: the log cannot be read.
         """
         found, unreadable = index.newest(
-            self.folder, self._liveness, status=status, since=since, limit=max(1, min(limit, EXECUTIONS_LIMIT))
+            self.folder,
+            self._liveness,
+            status=status,
+            since=since,
+            limit=max(1, min(limit, EXECUTIONS_LIMIT)),
+            small_log_bytes=self._small_log_bytes,
         )
         return Listing(tuple(found), _unreadable_notes(unreadable))
 
     def show(self, record_id: str) -> Shown:
         """Everything about one id: an execution, a request, a stamp or a snapshot. Raises StateError."""
-        entries = tuple(index.about(self.folder, record_id))
+        entries = tuple(index.about(self.folder, record_id, small_log_bytes=self._small_log_bytes))
         execution = Fold().add_all(entries).executions.get(record_id)
         return Shown(
             record_id,
@@ -280,6 +296,13 @@ class NullLedger:
     def note(self, kind: str, **fields: object) -> Recorded:
         """Why nothing is recorded."""
         return Recorded(False, self.error.message)
+
+    def output_writer(
+        self, execution: str, stream: str, redacting: RedactingStream, *, folder: str | None = None
+    ) -> OutputWriter:
+        """A writer into the named folder; without one, a writer that saves nothing and says why."""
+        place = OutputFolder.unusable(self.error) if folder is None else OutputFolder.at(folder)
+        return OutputWriter(place, execution, stream, redacting)
 
     def keep_request(self, request: Request, assessment: Assessment) -> str:
         """Raises StateError."""
