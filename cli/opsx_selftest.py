@@ -1,7 +1,7 @@
-"""`opsx selftest`: proves on this machine that the judge judges, the sandbox stops, the log notices and a read goes through.
+"""`opsx selftest`: proves on this machine that judge, sandbox and log hold and that a read goes through.
 
-Everything happens in a state folder of its own below a private temporary folder, which is removed at the end; the
-real state, configuration and outputs are not opened. A missing safety ability is reported as what it is, with its meaning.
+Everything happens in a state folder of its own below a private temporary folder, which is removed at the end; the real
+state, configuration and outputs are not opened. A missing safety ability is reported as what it is.
 """
 
 from __future__ import annotations
