@@ -1,0 +1,50 @@
+# `make check` is what CI runs. The first call makes ./.venv-test from the committed lock; nothing else is installed.
+
+PYTHON = $$(sh launch/setup.sh test-environment)
+# Test files share slow preparations, so a file stays on one worker.
+PYTEST = "$(PYTHON)" -m pytest -n $(WORKERS) --dist loadfile
+WORKERS ?= 2
+CODE = .
+
+.PHONY: check lint types docs-check test dangerous bench docs lock format
+
+check: lint types docs-check test
+
+lint: environment
+	"$(PYTHON)" -m ruff format --check $(CODE)
+	"$(PYTHON)" -m ruff check $(CODE)
+
+types: environment
+	"$(PYTHON)" -m mypy
+
+docs-check: environment
+	"$(PYTHON)" tools/generate_docs.py --check
+
+test: environment
+	$(PYTEST) $(TESTS)
+
+# With the probes that set clocks and load modules: on a machine that may be thrown away.
+dangerous: environment
+	OPSAGENT_DANGEROUS_TESTS=1 $(PYTEST)
+
+# Ratios against a bare interpreter and other measures; prints, never fails.
+bench: environment
+	./opsagent --version
+	for file in benchmarks/*.py; do "$(PYTHON)" "$$file" || exit; done
+
+# Pages that are generated from the code.
+docs: environment
+	"$(PYTHON)" tools/generate_docs.py
+
+# The locks from pyproject.toml; `make lock UPGRADE=--upgrade` takes newer versions.
+lock: environment
+	python="$(PYTHON)" && "$$python" launch/lock.py --uv "$$(dirname "$$python")/uv" $(UPGRADE)
+
+format: environment
+	"$(PYTHON)" -m ruff format $(CODE)
+	"$(PYTHON)" -m ruff check --fix $(CODE)
+
+# A target of its own so that a set-up that fails stops make with its sentence instead of an empty command.
+.PHONY: environment
+environment:
+	@sh launch/setup.sh test-environment >/dev/null
