@@ -1,0 +1,139 @@
+"""`opsagent`: one question with -p. Reads the arguments, imports what the question needs, reports errors."""
+
+import sys
+
+from cli.version import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cli.options import Parsed, Verb
+
+PROGRAM = "opsagent"
+LATER = {
+    "rpc": "the JSON-RPC server",
+    "acp": "the Agent Client Protocol server",
+    "mcp": "the MCP server",
+    "doctor": "the doctor",
+    "resume": "resuming a conversation",
+    "sessions": "the list of conversations",
+    "runbook": "the list of runbooks",
+    "config": "configuration by command",
+    "fleet": "fleets",
+    "check": "",
+    "explain": "",
+    "exec": "",
+    "approve": "",
+    "rollback": "",
+    "audit": "",
+    "executions": "",
+    "selftest": "",
+}
+"""Verbs that people try: those with a text come in a later version, the others are opsx's."""
+
+
+def main(argv: "list[str]") -> int:
+    """Answers, and returns the exit code. `argv` is without the program's name."""
+    if argv in (["--version"], ["-V"]):
+        sys.stdout.write(f"{PROGRAM} {VERSION}\n")
+        return 0
+    from guard.errors import GuardError
+
+    as_json = "--json" in argv or "--output=json" in argv or "--output json" in " ".join(argv)
+    try:
+        parsed = _parsed(argv)
+        if parsed is None:
+            return 0
+        from cli.opsagent_ask import main as ask
+
+        return ask(parsed)
+    except GuardError as failure:
+        from cli.report import error
+
+        return error(failure, as_json=as_json)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    except OSError as failure:
+        from cli.report import error
+        from guard.errors import CannotRun
+
+        not_done = "the answer is not complete"
+        return error(CannotRun(f"{failure.strerror or failure}", not_done=not_done), as_json=as_json)
+
+
+def _verb() -> "Verb":
+    from cli.options import Option, Verb
+
+    return Verb(
+        "",
+        "cli.opsagent_ask",
+        "opsagent: looks at this machine and answers in the language of the question; it changes nothing by itself.",
+        usage="-p 'QUESTION' [options]      (-p - or a pipe: the question is read from standard input)",
+        options=(
+            Option("prompt", "the question, in plain words, English or Chinese", value="TEXT", short="p"),
+            Option("json", "print one JSON object (the same as --output json)"),
+            Option("output", "text (default), json, or stream-json: events, one a line", value="FORM"),
+            Option("nagios", "one line with state and figures; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN"),
+            Option("lang", "answer in en or zh (default: the language of the question)", value="LANG"),
+            Option("timeout", "seconds for all checks together, 1..120 (default 20)", value="S"),
+            Option("brain", "what decides; only `offline` (runbooks, no model) in this version", value="NAME"),
+            Option("target", "the machine to look at; only `local` in this version", value="NAME"),
+            Option("read-only", "refuse everything above R0"),
+            Option("version", "print the version", short="V"),
+        ),
+        text="""
+examples:
+  opsagent -p "check this machine's disk and memory"
+  opsagent -p '哪些服务挂了'
+  opsagent -p 'disk' --nagios
+
+Without a model, runbooks answer: they read a few files and programs through the guard (opsx --help) and say what is
+wrong, what was not checked and why, and where to look next. A question that asks for a change gets the look only.""",
+        codes=(
+            "0 answered · 2 usage · 3 a change was asked for · 7 state damaged or locked · "
+            "8 nothing could be checked · 130 interrupted"
+        ),
+    )
+
+
+def _parsed(argv: "list[str]") -> "Parsed | None":
+    """The arguments, or None when help or the version was all that was asked for.
+
+    Raises:
+        UsageError: an unknown option or verb, or no question.
+    """
+    from cli.options import help_of, parse
+    from guard.errors import UsageError
+
+    verb = _verb()
+    try:
+        parsed = parse(PROGRAM, verb, argv)
+    except UsageError as failure:
+        raise UsageError(failure.message.replace(f"{PROGRAM}  ", f"{PROGRAM} "), hint=f"{PROGRAM} --help") from None
+    if parsed.flag("help") or argv == ["help"]:
+        from cli.report import write
+
+        write(help_of(PROGRAM, verb).replace(f"{PROGRAM}  ", f"{PROGRAM} "))
+        return None
+    if parsed.flag("version"):
+        sys.stdout.write(f"{PROGRAM} {VERSION}\n")
+        return None
+    if parsed.words:
+        raise _unexpected(parsed.words[0])
+    return parsed
+
+
+def _unexpected(word: str) -> Exception:
+    from guard.errors import UsageError
+
+    shown = ascii(word)[1:-1][:60]
+    if word in LATER:
+        if LATER[word]:
+            return UsageError(
+                f"{LATER[word]} ({shown}) is not in this version", hint=f"what works: {PROGRAM} -p 'QUESTION', opsx"
+            )
+        return UsageError(f"{PROGRAM} has no verb {shown}; it is a verb of opsx", hint=f"opsx {shown} --help")
+    return UsageError(
+        f"{PROGRAM} does not know what to do with {shown!r}",
+        hint=f"a question goes after -p: {PROGRAM} -p 'disk and memory'",
+    )

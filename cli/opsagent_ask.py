@@ -1,0 +1,180 @@
+"""`opsagent -p`: takes the question, opens the guard, prints the answer."""
+
+import os
+import stat
+import sys
+import time
+
+from agent import oneshot
+from cli.json_text import json_line
+from guard.errors import GuardError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from cli.options import Parsed
+    from runbooks import runner
+    from runbooks.model import Ask
+
+LANGUAGES = ("en", "zh")
+STDIN_BYTES = 4 * oneshot.MOST_CHARACTERS + 1
+"""More than the longest question can take in UTF-8, so that a longer one is seen to be too long."""
+PROGRESS_AFTER_S = 2.0
+PROGRESS_EVERY_S = 5.0
+
+
+class Interrupted(GuardError):
+    """A person or the system stopped the question."""
+
+    code = "cancelled"
+    exit_code = 130
+
+
+def main(parsed: "Parsed") -> int:
+    """Answers the question that the arguments name."""
+    question = question_of(parsed)
+    import core
+
+    core.require_target(parsed.value("target", "local"))
+    from capabilities.run import read_only_runner
+    from cli import surroundings
+    from cli.opsx_exec import cancel_on_signals
+    from execution import open_guard
+
+    guard = open_guard(
+        surroundings.policy(read_only=parsed.flag("read-only")), outputs_folder=surroundings.outputs_folder()
+    )
+    cancel = cancel_on_signals()
+    from guard.clock import RandomIds, SystemClock
+
+    session = RandomIds().new("c")
+    ask = read_only_runner(guard, cwd="/", session=session, cancel=cancel)
+    return answer(question, ask, utc=SystemClock().utc, stopped=cancel.is_set, session=session)
+
+
+def answer(
+    question: oneshot.Question, ask: "Ask", *, utc: "Callable[[], str]", stopped: "Callable[[], bool]", session: str
+) -> int:
+    """Asks, prints in the chosen form, and returns the exit code."""
+    from cli.report import write
+    from runbooks.runner import Stopped
+
+    if question.output == "stream-json":
+        code = 1
+        for line, ended in oneshot.stream(question, ask, utc=utc, session=session, encode=json_line, stopped=stopped):
+            write(visible(line))
+            code = code if ended is None else ended
+        return code
+    progress = Progress(sys.stderr, stopped)
+    try:
+        text, code = oneshot.answer(
+            question, ask, utc=utc, encode=json_line, on_step=progress.on_step, stopped=progress.tick
+        )
+    except Stopped:
+        raise Interrupted("interrupted", not_done="nothing was changed; there is no answer") from None
+    write(visible(text))
+    return code
+
+
+def visible(text: str) -> str:
+    """The text with everything invisible in it shown, line by line; names of mounts and processes are not ours."""
+    from guard import render
+
+    return "".join(render.visible(line.rstrip("\n")) + "\n" for line in text.splitlines(keepends=True))
+
+
+def question_of(parsed: "Parsed") -> oneshot.Question:
+    """The question and the form of its answer.
+
+    Raises:
+        UsageError: no question, or options that do not fit.
+    """
+    output = parsed.value("output", "json" if parsed.flag("json") else "nagios" if parsed.flag("nagios") else "text")
+    if output not in oneshot.OUTPUTS or (parsed.value("output") == "nagios"):
+        raise UsageError(
+            f"--output takes text, json or stream-json, not {ascii(output)[1:-1]!r}", hint="opsagent --help"
+        )
+    chosen = [name for name in ("json", "output", "nagios") if parsed.values.get(name)]
+    if len(chosen) > 1:
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other", hint="opsagent --help")
+    lang = parsed.value("lang")
+    if "lang" in parsed.values and lang not in LANGUAGES:
+        raise UsageError(f"--lang takes en or zh, not {ascii(lang)[1:-1]!r}", hint="opsagent --help")
+    brain = parsed.value("brain", "offline")
+    if brain != "offline":
+        raise UsageError(
+            f"there is no brain {ascii(brain)[1:-1]!r}; this version has `offline` only", hint="leave --brain out"
+        )
+    total_s = parsed.whole_number("timeout", 20, low=1, high=120)
+    return oneshot.Question(_text_of(parsed), output=output, lang=lang, total_s=float(total_s))
+
+
+def _text_of(parsed: "Parsed") -> str:
+    if "prompt" in parsed.values and parsed.value("prompt") != "-":
+        if _stdin_waits():
+            sys.stderr.write("opsagent: standard input was not read: without a model the machine itself is looked at\n")
+        return oneshot.require_question(parsed.value("prompt"))
+    if "prompt" not in parsed.values and sys.stdin.isatty():
+        raise UsageError(
+            "a conversation (opsagent without -p) is not in this version",
+            hint="ask one question: opsagent -p 'disk and memory'",
+        )
+    data = sys.stdin.buffer.read(STDIN_BYTES)
+    try:
+        return oneshot.require_question(data.decode())
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"the question on standard input is not valid UTF-8 at byte {error.start + 1}",
+            hint="opsagent -p 'QUESTION'",
+        ) from None
+
+
+def _stdin_waits() -> bool:
+    """Somebody has piped a text in. Never blocks: a pipe that stays silent (cron, a supervisor) is not waited for."""
+    try:
+        kind = os.fstat(0)
+        if stat.S_ISREG(kind.st_mode):
+            return kind.st_size > 0
+        if not stat.S_ISFIFO(kind.st_mode):
+            return False
+        import select
+
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        return any(event & select.POLLIN for _, event in poll.poll(0))
+    except OSError:
+        return False
+
+
+class Progress:
+    """Says on a terminal what is taking so long: one plain line after two seconds, then one every five."""
+
+    def __init__(
+        self, stream: "Any", stopped: "Callable[[], bool]", *, monotonic: "Callable[[], float]" = time.monotonic
+    ) -> None:
+        self._stream, self._stopped, self._now = stream, stopped, monotonic
+        self._began = monotonic()
+        self._due = self._began + PROGRESS_AFTER_S
+        self._shown = bool(stream.isatty())
+        self._running: dict[int, str] = {}
+
+    def on_step(self, step: "runner.Step") -> None:
+        """Remembers what runs."""
+        if step.answer is None:
+            self._running[step.number] = " ".join(step.argv)
+        else:
+            self._running.pop(step.number, None)
+
+    def tick(self) -> bool:
+        """Called several times a second; shows a line when one is due. Returns whether to stop."""
+        now = self._now()
+        if self._shown and now >= self._due:
+            self._due = now + PROGRESS_EVERY_S
+            what = next(iter(self._running.values()), "")
+            shown = what if len(what) <= 60 else what[:59] + "…"
+            tail = f" ({shown})" if shown else ""
+            self._stream.write(f"opsagent: looking for {now - self._began:.0f} s{tail}\n")
+            self._stream.flush()
+        return self._stopped()

@@ -1,0 +1,273 @@
+"""Disk space and inodes of every real file system; names a mount that does not answer."""
+
+from runbooks.model import Command, Finding, Severity, Threshold, Words
+from runbooks.mounts import mounts_in, writable_in_fstab
+from runbooks.reading import GIB, files_command, files_in, first_line, not_checked, number_of, why_not
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from runbooks.model import Answer, Answers, Where
+    from runbooks.mounts import Mount
+
+ID = "disk"
+TITLE = Words("Disk", "磁盘")
+ABOUT = Words(
+    "free space and inodes of every file system, mounts that hang or became read-only",
+    "各文件系统的剩余空间和 inode，卡住或变为只读的挂载点",
+)
+
+SPACE = Threshold(85, 95, "%", source="usual alert levels; ext4 keeps 5 % back for root (mke2fs(8), -m)")
+INODES = Threshold(80, 95, "%", source="as for space, earlier because inodes of ext4 cannot be added (mke2fs(8), -N)")
+LEFT = Threshold(5, 1, "GiB", below=True, source="one package upgrade or one day of logs of a busy host")
+LEFT_COUNTS_FROM_GIB = 20
+"""Absolute limits hold on file systems of at least this size: a 2 GiB /boot never has 5 GiB left."""
+LEFT_WARNS_FROM_PERCENT = 80
+
+PATHS = ("/proc/self/mountinfo", "/etc/fstab")
+TOGETHER_S = 5.0
+ALONE_S = 4.0
+RETRY_S = 2.5
+MOST_MOUNTS = 64
+
+
+def commands(have: "Answers", where: "Where") -> "list[Command]":
+    """First the mount table; then one `df` for local file systems and one for each that can hang."""
+    if "mounts" not in have:
+        return [Command("mounts", files_command(PATHS), 3.0)]
+    mounts = _to_ask(have)
+    local = [mount.point for mount in mounts if not mount.remote]
+    asked: list[Command] = []
+    if local and "df" not in have:
+        asked += [
+            Command("df", ("df", "-PT", *local), TOGETHER_S),
+            Command("dfi", ("df", "-Pi", *local), TOGETHER_S),
+        ]
+    together = have.get("df")
+    if together is not None and together.status == "timed_out":
+        asked += [Command(f"df:{point}", ("df", "-PT", point), RETRY_S) for point in local]
+    asked += [Command(f"df:{mount.point}", ("df", "-PT", mount.point), ALONE_S) for mount in mounts if mount.remote]
+    return [command for command in asked if command.key not in have]
+
+
+def read(have: "Answers", where: "Where") -> "list[Finding]":
+    """One finding for each file system, one for inodes, and what hangs or was switched to read-only."""
+    table = files_in(have.get("mounts"), PATHS)
+    why = why_not(have.get("mounts"), "grep")
+    if PATHS[0] not in table:
+        why = why or Words("the mount table is empty", "挂载表为空")
+        return [not_checked(ID, TITLE, why, have.get("mounts"))]
+    every = mounts_in(table[PATHS[0]])
+    findings = _read_only(every, table.get(PATHS[1], ""), have["mounts"])
+    asked = _to_ask(have)
+    figures: dict[tuple[int, int, int], str] = {}
+    for mount in asked:
+        answer = have.get(f"df:{mount.point}") or have.get("df")
+        row = space_in(answer.stdout, mount.point) if answer is not None and answer.ended else None
+        if row is None:
+            findings.append(_no_answer(mount, answer))
+        elif mount.root != "/" and row[:3] in figures:
+            continue  # a bind mount of what `/` shows already, as containers have for /etc/hosts
+        else:
+            figures[row[:3]] = mount.point
+            findings.append(_space(mount, *row, answer))
+    if len(asked) < sum(1 for mount in every if not mount.read_only):
+        left_out = Words(f"only the first {MOST_MOUNTS} mounts were asked", f"只检查了前 {MOST_MOUNTS} 个挂载点")
+        findings.append(not_checked(ID, TITLE, left_out))
+    findings += _inodes([mount for mount in asked if not mount.remote], have.get("dfi"))
+    return findings
+
+
+def space_in(df_output: str, point: str) -> "tuple[int, int, int, int] | None":
+    """Total, used and available KiB and the Capacity percentage of `point` in the output of `df -PT`, or None.
+
+    Capacity is df's own: it leaves out the blocks that are kept for root, used/total does not.
+    """
+    for line in df_output.splitlines():
+        if not line.endswith(" " + point):
+            continue
+        fields = line[: -len(point)].rsplit(None, 4)
+        if len(fields) == 5 and fields[4].endswith("%"):
+            numbers = [number_of(field.rstrip("%")) for field in fields[1:]]
+            if all(number is not None for number in numbers):
+                total, used, available, capacity = (int(number) for number in numbers if number is not None)
+                return total, used, available, capacity
+    return None
+
+
+def _to_ask(have: "Answers") -> "list[Mount]":
+    table = files_in(have.get("mounts"), PATHS)
+    mounts = [mount for mount in mounts_in(table.get(PATHS[0], "")) if not mount.read_only or mount.turned_read_only]
+    return [mount for mount in mounts if mount.point.isprintable()][:MOST_MOUNTS]
+
+
+def _space(mount: "Mount", total: int, used: int, available: int, capacity: int, answer: "Answer | None") -> Finding:
+    left, size = available * 1024, total * 1024
+    severity, because = SPACE.severity(capacity), ""
+    limit_en, limit_zh = "", ""
+    if severity != Severity.OK:
+        at = SPACE.crossed(severity)
+        limit_en, limit_zh = f"at {at:g}%", f"{at:g}% 起"
+    if size >= LEFT_COUNTS_FROM_GIB * GIB:
+        by_left = LEFT.severity(left / GIB)
+        if by_left == Severity.WARN and capacity < LEFT_WARNS_FROM_PERCENT:
+            by_left = Severity.OK
+        if (by_left, severity) in (
+            (Severity.CRIT, Severity.WARN),
+            (Severity.CRIT, Severity.OK),
+            (Severity.WARN, Severity.OK),
+        ):
+            severity, because = by_left, "left"
+            limit_en, limit_zh = f"below {LEFT.crossed(by_left):g} GiB", f"剩余不足 {LEFT.crossed(by_left):g} GiB"
+    word_en, word_zh = {Severity.WARN: ("warning", "警告"), Severity.CRIT: ("critical", "严重")}.get(severity, ("", ""))
+    tail_en = f" ({word_en} {limit_en})" if word_en else ""
+    tail_zh = f"（{limit_zh}{word_zh}）" if word_zh else ""
+    return Finding(
+        "disk.space",
+        severity,
+        Words(
+            f"{mount.point} is {capacity}% full, {amount(left)} left of {amount(size)}{tail_en}.",
+            f"{mount.point} 已用 {capacity}%，剩 {amount(left)}，共 {amount(size)}{tail_zh}。",
+        ),
+        subject=mount.point,
+        number=round(left / GIB, 1) if because else capacity,
+        unit="GiB" if because else "%",
+        threshold=LEFT if because else SPACE,
+        next=f"du -xhd1 {_quoted(mount.point)}" if severity != Severity.OK else "",
+        answer=answer,
+    )
+
+
+def _no_answer(mount: "Mount", answer: "Answer | None") -> Finding:
+    if answer is not None and answer.status == "timed_out":
+        of = f"{mount.type}, {mount.source}"
+        seconds = ALONE_S if mount.remote else RETRY_S
+        return Finding(
+            "disk.hung",
+            Severity.CRIT,
+            Words(
+                f"{mount.point} does not answer: df got nothing in {seconds:g} s ({of}).",
+                f"{mount.point} 没有响应：df 等了 {seconds:g} 秒仍无结果（{of}）。",
+            ),
+            subject=mount.point,
+            number=seconds,
+            unit="s",
+            next=f"grep -F {_quoted(' ' + mount.point + ' ')} /proc/self/mountinfo",
+            answer=answer,
+        )
+    why = why_not(answer, "df")
+    if answer is not None and answer.ended:
+        said = [line for line in answer.stderr.splitlines() if mount.point in line]
+        why = Words(first_line(said[0]), first_line(said[0])) if said else why
+    return not_checked(
+        ID,
+        Words(f"space of {mount.point}", f"{mount.point} 的空间"),
+        why or Words("df did not list it", "df 没有列出它"),
+        answer,
+        needs_root=bool(said_no_permission(answer, mount.point)),
+    )
+
+
+def said_no_permission(answer: "Answer | None", point: str) -> bool:
+    """df was not allowed to look at this mount point."""
+    lines = answer.stderr.splitlines() if answer else []
+    return any(point in line and "permission denied" in line.lower() for line in lines)
+
+
+def _inodes(local: "list[Mount]", answer: "Answer | None") -> "list[Finding]":
+    if not local:
+        return []
+    if answer is not None and answer.status == "timed_out":
+        return []  # the mount that hangs is named by its own finding
+    used: list[tuple[int, Mount]] = []
+    for mount in local:
+        for line in answer.stdout.splitlines() if answer is not None and answer.ended else ():
+            if line.endswith(" " + mount.point):
+                share = number_of(line[: -len(mount.point)].split()[-1].rstrip("%"))
+                if share is not None:
+                    used.append((int(share), mount))
+    if not used:
+        why = why_not(answer, "df -Pi")
+        return [not_checked(ID, Words("inodes", "inode"), why, answer)] if why else []
+    findings = []
+    for share, mount in used:
+        severity = INODES.severity(share)
+        if severity != Severity.OK:
+            word_en, word_zh = ("warning", "警告") if severity == Severity.WARN else ("critical", "严重")
+            limit = f"{INODES.crossed(severity):g}%"
+            findings.append(
+                Finding(
+                    "disk.inodes",
+                    severity,
+                    Words(
+                        f"{mount.point} has used {share}% of its inodes ({word_en} at {limit}).",
+                        f"{mount.point} 的 inode 已用 {share}%（{limit} 起{word_zh}）。",
+                    ),
+                    subject=mount.point,
+                    number=share,
+                    unit="%",
+                    threshold=INODES,
+                    next=f"du --inodes -xd2 {_quoted(mount.point)}",
+                    answer=answer,
+                )
+            )
+    if not findings:
+        share, mount = max(used, key=lambda pair: pair[0])
+        findings.append(
+            Finding(
+                "disk.inodes",
+                Severity.OK,
+                Words(
+                    f"Inodes: at most {share}% used ({mount.point}).", f"inode：最多用了 {share}%（{mount.point}）。"
+                ),
+                subject=mount.point,
+                number=share,
+                unit="%",
+                threshold=INODES,
+                answer=answer,
+            )
+        )
+    return findings
+
+
+def _read_only(mounts: "list[Mount]", fstab: str, answer: "Answer") -> "list[Finding]":
+    wanted = writable_in_fstab(fstab)
+    findings = []
+    for mount in mounts:
+        if mount.turned_read_only:
+            severity = Severity.CRIT
+            text = Words(
+                f"{mount.point} was mounted for writing, but the kernel has made it read-only: it met errors.",
+                f"{mount.point} 以可写方式挂载，但内核已将其改为只读：它遇到了错误。",
+            )
+        elif mount.read_only and mount.point in wanted:
+            severity = Severity.WARN
+            text = Words(
+                f"{mount.point} is mounted read-only, though /etc/fstab wants it writable.",
+                f"{mount.point} 以只读方式挂载，而 /etc/fstab 要求可写。",
+            )
+        else:
+            continue
+        findings.append(
+            Finding(
+                "disk.read-only",
+                severity,
+                text,
+                subject=mount.point,
+                next="dmesg --level=err,crit,alert,emerg",
+                answer=answer,
+            )
+        )
+    return findings
+
+
+def amount(size_bytes: float) -> str:
+    """A size for a sentence: GiB with one decimal, MiB below one GiB."""
+    if size_bytes < GIB:
+        return f"{size_bytes / 1024**2:.0f} MiB"
+    return f"{size_bytes / GIB:.1f} GiB"
+
+
+def _quoted(path: str) -> str:
+    from shlex import quote
+
+    return quote(path)
