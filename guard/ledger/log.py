@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from guard.errors import StateBusy, StateDamaged, StateError
+from guard.errors import StateDamaged, StateError
 from guard.ledger.formats import FORMAT, GENESIS, Entry, Malformed, decoded_entry, encoded, sha256_of
 from guard.ledger.segments import (
     LOG_FOLDER,
@@ -108,42 +106,8 @@ class Log:
             StateBusy: another process held it for `wait_s` seconds.
             StateError: the state folder cannot be used.
         """
-        with self._locked(wait_s), self._folder.folder(LOG_FOLDER, create=True) as log_fd:
+        with self._folder.locked(wait_s), self._folder.folder(LOG_FOLDER, create=True) as log_fd:
             yield Writer(self._folder, log_fd, self._clock, self._boot, self._segment_bytes)
-
-    @contextlib.contextmanager
-    def _locked(self, wait_s: float) -> Iterator[None]:
-        deadline = time.monotonic() + wait_s
-        pause_s = 0.0005
-        with self._folder.root() as root:
-            while True:
-                fd = self._folder.open_file("lock", os.O_RDWR | os.O_CREAT, dir_fd=root)
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    if os.path.samestat(os.fstat(fd), os.stat("lock", dir_fd=root, follow_symlinks=False)):
-                        break
-                    os.close(fd)  # removed while we waited: what we hold is nobody's lock any more
-                    continue
-                except FileNotFoundError:
-                    os.close(fd)
-                    continue
-                except OSError as error:
-                    os.close(fd)
-                    if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
-                        raise state_error_of(error, f"lock in {self._folder.path}") from error
-                if time.monotonic() >= deadline:
-                    raise StateBusy(
-                        f"another process has held the log's lock for {wait_s:g} s",
-                        not_done="nothing was recorded",
-                        hint="try again; if it stays, find the holder: fuser "
-                        + os.path.join(self._folder.path, "lock"),
-                    )
-                time.sleep(pause_s)
-                pause_s = min(pause_s * 2, 0.02)
-            try:
-                yield
-            finally:
-                os.close(fd)
 
 
 class Writer:
@@ -349,7 +313,7 @@ def _tail_of(folder: StateFolder, log_fd: int, head: Head) -> Tail:
         fd = open_segment(folder, log_fd, number)
         try:
             size = os.fstat(fd).st_size
-            tail = _walked(fd, tail, size)
+            tail = _walked(folder, fd, tail, size)
         finally:
             os.close(fd)
         if tail.torn and number != numbers[-1]:
@@ -357,31 +321,27 @@ def _tail_of(folder: StateFolder, log_fd: int, head: Head) -> Tail:
     return tail
 
 
-def _walked(fd: int, tail: Tail, size: int) -> Tail:
+def _walked(folder: StateFolder, fd: int, tail: Tail, size: int) -> Tail:
     for line in lines_of(fd, tail.segment, tail.size):
         try:
-            tail = tail._replace(last=_next_place(tail.last, line), size=line.end)
+            entry = decoded_entry(line.raw)
         except Malformed as error:
             if line.end == size or b"\0" in line.raw:
                 # The last line, or blocks that never reached the disk (read as zeros): a crash. It is after the
                 # head, so nobody was told that it is durable.
                 break
-            raise StateDamaged(
-                f"the log's entry at byte {line.start} of segment {line.segment} is not what was written: {error}",
-                not_done="nothing was recorded",
-                hint="look with: opsx audit verify; to begin a new log, move the log folder aside",
-            ) from None
+            where = f"at byte {line.start} of segment {line.segment}"
+            raise _damaged(folder, f"the entry {where} is not what was written: {error}") from None
+        tail = tail._replace(last=_next_place(folder, tail.last, line, entry), size=line.end)
     return tail._replace(torn=size - tail.size)
 
 
-def _next_place(last: Place | None, line: Line) -> Place:
-    """The place of a line that must follow `last`. Raises Malformed when it does not."""
-    entry = decoded_entry(line.raw)
-    if last is not None:
-        if entry["seq"] != last.seq + 1:
-            raise Malformed(f"entry {entry['seq']} follows entry {last.seq}")
-        if entry["prev"] != last.sha256:
-            raise Malformed(f"entry {entry['seq']} is not chained to the entry before it")
+def _next_place(folder: StateFolder, last: Place | None, line: Line, entry: Entry) -> Place:
+    """The place of an entry that must follow `last`. A whole entry that does not is no trace of a crash."""
+    if last is not None and entry["seq"] != last.seq + 1:
+        raise _damaged(folder, f"entry {entry['seq']} follows entry {last.seq}")
+    if last is not None and entry["prev"] != last.sha256:
+        raise _damaged(folder, f"entry {entry['seq']} is not chained to the entry before it")
     return Place(entry["seq"], sha256_of(line.raw), line.segment, line.start, line.end)
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import pwd
 import secrets
 import stat
 import sys
+import time
 from typing import TYPE_CHECKING
 
-from guard.errors import StateDamaged, StateError, StateUnsafe, StateUnwritable
+from guard.errors import StateBusy, StateDamaged, StateError, StateUnsafe, StateUnwritable
 from guard.ledger.formats import FORMAT
 
 if TYPE_CHECKING:
@@ -277,12 +279,51 @@ class StateFolder:
             self._key = data
         return self._key
 
+    @contextlib.contextmanager
+    def locked(self, wait_s: float) -> Iterator[None]:
+        """The folder's one lock, held for the length of a `with` block.
+
+        Raises:
+            StateBusy: another process held it for `wait_s` seconds.
+            StateError: the folder cannot be used.
+        """
+        deadline = time.monotonic() + wait_s
+        pause_s = 0.0005
+        with self.root() as root:
+            while True:
+                fd = self.open_file("lock", os.O_RDWR | os.O_CREAT, dir_fd=root)
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(fd), os.stat("lock", dir_fd=root, follow_symlinks=False)):
+                        break
+                    os.close(fd)  # removed while we waited: what we hold is nobody's lock any more
+                    continue
+                except FileNotFoundError:
+                    os.close(fd)
+                    continue
+                except OSError as error:
+                    os.close(fd)
+                    if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
+                        raise state_error_of(error, f"lock in {self.path}") from error
+                if time.monotonic() >= deadline:
+                    raise StateBusy(
+                        f"another process has held the log's lock for {wait_s:g} s",
+                        not_done="nothing was recorded",
+                        hint="try again; if it stays, find the holder: fuser " + os.path.join(self.path, "lock"),
+                    )
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 2, 0.02)
+            try:
+                yield
+            finally:
+                os.close(fd)
+
     def _create(self) -> None:
         parent, name = os.path.split(self.path)
         if not name:
             raise StateUnsafe("the root folder cannot be a state folder", hint=f"set {HOME_VARIABLE} to another folder")
         try:
-            os.makedirs(parent, mode=0o700, exist_ok=True)
+            _make_folders(parent)
         except OSError as error:
             raise state_error_of(error, f"the folder {parent}") from error
         self._check_parents(parent)
@@ -367,6 +408,15 @@ class StateFolder:
                 not_done="nothing was recorded",
                 hint="use the newer opsagent that wrote it",
             )
+
+
+def _make_folders(path: str) -> None:
+    """Like os.makedirs, but every folder that is made is for the owner alone, whatever the umask."""
+    if os.path.isdir(path):
+        return
+    _make_folders(os.path.dirname(path))
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Reads the whole log and says what in it is not what was written. Changes nothing, takes no lock.
+"""Reads the whole log and says what in it is not what was written. Changes nothing.
 
 It finds accidents and partial edits. It cannot find a chain that somebody with the same uid rewrote from
 some entry to the end together with the head.
@@ -6,10 +6,12 @@ some entry to the end together with the head.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from guard.errors import StateBusy, StateUnwritable
 from guard.ledger.formats import GENESIS, Entry, Malformed, decoded_entry, sha256_of
 from guard.ledger.segments import LOG_FOLDER, Line, lines_of, open_segment, read_head, segment_numbers
 from guard.ledger.state import state_error_of
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from guard.ledger.segments import Head
     from guard.ledger.state import StateFolder
+
+LOCK_WAIT_S = 5.0
 
 PROBLEM_LIMIT = 100
 """Further problems are counted, not listed."""
@@ -68,9 +72,19 @@ class VerifyReport:
 def verify(folder: StateFolder) -> VerifyReport:
     """Checks every line, the chain across segments, and the head.
 
+    Takes no lock unless it finds something: then it looks again with writers kept out, where that is possible.
+
     Raises:
         StateError: the folder or a file in it cannot be read or is unsafe.
     """
+    report = _verified(folder)
+    if not report.ok:
+        with contextlib.suppress(StateBusy, StateUnwritable), folder.locked(LOCK_WAIT_S):
+            report = _verified(folder)
+    return report
+
+
+def _verified(folder: StateFolder) -> VerifyReport:
     try:
         with folder.folder(LOG_FOLDER) as log_fd:
             # The head first: it only ever names what is in the log already, however fast others append meanwhile.
