@@ -6,6 +6,8 @@
     │   ├── BadCommand             2   NUL, invalid UTF-8, too long, empty
     │   └── CwdGone                2
     ├── NotPermitted               4   refused for a reason that is not the command's level
+    ├── SnapshotImpossible         5   what would change cannot be saved first
+    ├── NoWayBack                  1   there is no snapshot to go back to
     ├── StateError                 7   the state folder
     │   ├── StateUnsafe            7   symlinked, foreign-owned, or open to others
     │   ├── StateUnwritable        7   full, read-only, sick
@@ -75,6 +77,20 @@ class NotPermitted(GuardError):
     code = "not_permitted"
     exit_code = 4
     rpc_code = -32003
+
+
+class SnapshotImpossible(GuardError):
+    """Something that the command would change cannot be saved first, so the command is not run."""
+
+    code = "snapshot.impossible"
+    exit_code = 5
+    rpc_code = -32005
+
+
+class NoWayBack(GuardError):
+    """Nothing was saved under this id, so there is nothing to go back to."""
+
+    code = "rollback.no_way_back"
 
 
 class StateError(GuardError):
