@@ -1,0 +1,338 @@
+"""One child from its start to its certain end: own session, closed descriptors, bounded output, time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from guard.errors import CannotRun
+from guard.hands.liveness import process_stat
+from guard.hands.output import Capture
+from guard.hands.sandbox.kernel import become_subreaper
+from guard.hands.sandbox.report import threads_on_machine
+from guard.hands.sweep import MARK, any_children, survivors, sweep
+from guard.ports import Cancel
+from guard.types import Captured
+
+BASH = "/bin/bash"
+BASH_ARGUMENTS = ("--noprofile", "--norc", "-p", "-c")
+"""No start-up files, and privileged mode: BASH_ENV, SHELLOPTS and exported functions are not looked at."""
+CHUNK_BYTES = 1 << 16
+TERM_GRACE_S = 2.0
+KILL_GRACE_S = 2.0
+TICK_S = 0.25
+MAX_PROCESSES = 1024
+"""For uid 0, which RLIMIT_NPROC does not bind: more than this many new threads on the machine during a run
+make us count, and more than this many of the run's own end it."""
+
+_subreaper = threading.Lock()
+_is_subreaper = False
+_active = 0
+
+Sink = Callable[[str, bytes], None]
+Spawner = Callable[[Callable[[], "subprocess.Popen[bytes]"]], "subprocess.Popen[bytes]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one child ended."""
+
+    exit_code: int | None
+    """0..255; 128 + N for a death by signal N; None when it could not be ended."""
+    timed_out: bool
+    cancelled: bool
+    stdout: Captured
+    stderr: Captured
+    duration_ms: int
+    notes: tuple[str, ...]
+
+
+def run_child(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout_s: float,
+    cancel: Cancel | None = None,
+    on_output: Sink | None = None,
+    spawner: Spawner | None = None,
+    leave_nothing: bool,
+    count_processes: bool = False,
+    on_spawn: Callable[[int], None] | None = None,
+) -> Ended:
+    """Runs one program and waits for its end and its output's.
+
+    Args:
+        timeout_s: then TERM to its group, KILL after two seconds, and a sweep.
+        spawner: calls the given function where the child must be started (a sandboxed thread).
+        leave_nothing: background processes are ended with the leader. Else they live on, and their output is
+            no longer read 0.2 s after the leader's end.
+        count_processes: end the run when it has more than MAX_PROCESSES (for uid 0 without a pids cgroup).
+    Raises: CannotRun: no such program or folder.
+    """
+    return _Child(argv, cwd, env, leave_nothing, spawner, count_processes, on_spawn).follow(
+        timeout_s, cancel, on_output
+    )
+
+
+class _Child:
+    """The child while it runs. One use."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        leave_nothing: bool,
+        spawner: Spawner | None,
+        count_processes: bool,
+        on_spawn: Callable[[int], None] | None,
+    ) -> None:
+        global _active
+        self.mark = secrets.token_hex(8)
+        self.leave_nothing = leave_nothing
+        self.count_processes = count_processes
+        self.notes: list[str] = []
+        self.captures = {"stdout": Capture(), "stderr": Capture()}
+        self.pipes: dict[int, str] = {}
+        self.timed_out = self.cancelled = False
+        if leave_nothing:
+            _ensure_subreaper()
+        with _subreaper:
+            _active += 1
+        self.threads_before = threads_on_machine() if count_processes else 0
+        try:
+            self.started = time.monotonic()
+            self.process = self._start(list(argv), cwd, {**env, MARK: self.mark}, spawner)
+        except BaseException:
+            self._leave()
+            raise
+        if on_spawn is not None:
+            on_spawn(self.process.pid)
+
+    def _start(
+        self, argv: list[str], cwd: str, env: dict[str, str], spawner: Spawner | None
+    ) -> subprocess.Popen[bytes]:
+        # Descriptors are made here, outside the sandbox: the worker's own opens would be refused or reported.
+        opened: list[int] = []
+        try:
+            out_read, out_write = os.pipe()
+            opened += [out_read, out_write]
+            error_read, error_write = os.pipe()
+            opened += [error_read, error_write]
+            nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            opened.append(nothing)
+
+            def start() -> subprocess.Popen[bytes]:
+                return subprocess.Popen(
+                    argv,
+                    stdin=nothing,
+                    stdout=out_write,
+                    stderr=error_write,
+                    cwd=cwd,
+                    env=env,
+                    start_new_session=True,
+                    close_fds=True,
+                )
+
+            process = start() if spawner is None else spawner(start)
+            self.pipes = {out_read: "stdout", error_read: "stderr"}
+            for descriptor in self.pipes:
+                opened.remove(descriptor)
+                os.set_blocking(descriptor, False)
+            return process
+        except OSError as error:
+            raise CannotRun(f"{_blamed(error, argv[0], cwd)}: {error.strerror or error}") from error
+        finally:
+            for descriptor in opened:
+                os.close(descriptor)
+
+    def follow(self, timeout_s: float, cancel: Cancel | None, on_output: Sink | None) -> Ended:
+        selector = selectors.DefaultSelector()
+        ended = _end_signal(self.process.pid)
+        try:
+            for descriptor in self.pipes:
+                selector.register(descriptor, selectors.EVENT_READ)
+            if ended is not None:
+                selector.register(ended, selectors.EVENT_READ)
+            if cancel is not None:
+                selector.register(cancel.fileno(), selectors.EVENT_READ)
+            self._read_until_end(selector, self.started + timeout_s, cancel, ended, on_output)
+        except BaseException:  # a sink that failed, Ctrl-C: nobody follows the child any more
+            self._kill(signal.SIGKILL)
+            self._reap(KILL_GRACE_S)
+            if self.leave_nothing:
+                sweep(self.mark, self.process.pid, alone=_active <= 1)
+            raise
+        finally:
+            selector.close()
+            for descriptor in self.pipes:
+                os.close(descriptor)
+            if ended is not None:
+                os.close(ended)
+            self._leave()
+        code = self.process.returncode
+        return Ended(
+            exit_code=None if code is None else 128 - code if code < 0 else code,
+            timed_out=self.timed_out,
+            cancelled=self.cancelled,
+            stdout=self.captures["stdout"].captured(),
+            stderr=self.captures["stderr"].captured(),
+            duration_ms=round((time.monotonic() - self.started) * 1000),
+            notes=tuple(self.notes),
+        )
+
+    def _read_until_end(
+        self,
+        selector: selectors.BaseSelector,
+        deadline: float,
+        cancel: Cancel | None,
+        ended: int | None,
+        on_output: Sink | None,
+    ) -> None:
+        buffer = bytearray(CHUNK_BYTES)
+        while not self._has_ended():
+            now = time.monotonic()
+            if now >= deadline:
+                self.timed_out = True
+            if cancel is not None and cancel.is_set():
+                self.cancelled = True
+            if self.timed_out or self.cancelled or self._is_too_many():
+                self._stop(selector, buffer, on_output)
+                break
+            wait = deadline - now
+            if ended is None or self.count_processes:
+                wait = min(wait, TICK_S if ended is not None else 0.02)
+            self._read_ready(selector, buffer, wait, on_output)
+        if self.leave_nothing:
+            self._sweep()
+        self.process.poll()
+        if self.leave_nothing:
+            self._drain(selector, buffer, 1.0, on_output)
+        elif self.pipes and not self._drain(selector, buffer, 0.2, on_output):
+            self.notes.append("a background process still held the output; what it writes from now on is not read")
+
+    def _read_ready(
+        self, selector: selectors.BaseSelector, buffer: bytearray, wait_s: float, on_output: Sink | None
+    ) -> bool:
+        """Reads what is there, once per pipe. False when nothing came in time."""
+        got = False
+        for key, _ in selector.select(max(0.0, wait_s)):
+            stream = self.pipes.get(key.fd)
+            if stream is None:
+                continue
+            try:
+                size = os.readv(key.fd, [buffer])
+            except BlockingIOError:
+                continue
+            got = True
+            if size == 0:
+                selector.unregister(key.fd)
+                os.close(key.fd)
+                del self.pipes[key.fd]
+                continue
+            chunk = bytes(memoryview(buffer)[:size])
+            self.captures[stream].feed(chunk)
+            if on_output is not None:
+                on_output(stream, chunk)
+        return got
+
+    def _drain(
+        self, selector: selectors.BaseSelector, buffer: bytearray, quiet_s: float, on_output: Sink | None
+    ) -> bool:
+        """Reads to the end of both pipes, or until nothing comes for a while. Says whether the end was seen."""
+        for key in list(selector.get_map().values()):
+            if key.fd not in self.pipes:
+                selector.unregister(key.fd)
+        while self.pipes:
+            if not self._read_ready(selector, buffer, quiet_s, on_output):
+                return False
+        return True
+
+    def _stop(self, selector: selectors.BaseSelector, buffer: bytearray, on_output: Sink | None) -> None:
+        """TERM, two seconds to tidy up while its output is still read, KILL."""
+        self._kill(signal.SIGTERM)
+        end = time.monotonic() + TERM_GRACE_S
+        while not self._has_ended() and time.monotonic() < end:
+            self._read_ready(selector, buffer, 0.02, on_output)
+            if not self.pipes:
+                time.sleep(0.01)
+        self._kill(signal.SIGKILL)
+        if not self._reap(KILL_GRACE_S):
+            state = (process_stat(self.process.pid) or ["?"])[0]
+            self.notes.append(
+                f"process {self.process.pid} did not die (state {state}: stuck in the kernel); it is left behind"
+            )
+
+    def _has_ended(self) -> bool:
+        """Without reaping: the dead leader keeps its group's number from being given to somebody else."""
+        try:
+            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    def _reap(self, limit_s: float) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(limit_s)
+            return True
+        return False
+
+    def _kill(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def _sweep(self) -> None:
+        """Ends what is left of the group, then what left the group. Free when this process has no child left."""
+        self._kill(signal.SIGKILL)
+        self.process.poll()
+        if not any_children():
+            return
+        left = sweep(self.mark, self.process.pid, alone=_active <= 1)
+        if left:
+            self.notes.append(f"processes {', '.join(map(str, left))} could not be ended; they are left behind")
+
+    def _is_too_many(self) -> bool:
+        if not self.count_processes or threads_on_machine() < self.threads_before + MAX_PROCESSES:
+            return False
+        running, _ = survivors(self.mark, self.process.pid, alone=_active <= 1)
+        if len(running) <= MAX_PROCESSES:
+            return False
+        self.notes.append(f"ended: it had started {len(running)} processes (limit {MAX_PROCESSES})")
+        return True
+
+    def _leave(self) -> None:
+        global _active
+        with _subreaper:
+            _active -= 1
+
+
+def _ensure_subreaper() -> None:
+    global _is_subreaper
+    with _subreaper:
+        if not _is_subreaper:
+            become_subreaper()
+            _is_subreaper = True
+
+
+def _end_signal(pid: int) -> int | None:
+    """A descriptor that becomes readable when the process ends; None before Linux 5.3 and elsewhere."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _blamed(error: OSError, program: str, cwd: str) -> str:
+    if error.filename == cwd and cwd != program:
+        return f"the folder {cwd} cannot be entered"
+    if not os.path.exists(program):
+        return f"{program} is missing; commands are run by bash, so install it"
+    return f"{program} could not be started"

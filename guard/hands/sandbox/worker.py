@@ -1,0 +1,284 @@
+"""A thread that is bound by a profile and does nothing but spawn.
+
+Landlock, seccomp and capabilities belong to a thread, and what it starts inherits them. So one thread binds
+itself once and then starts processes the ordinary, cheap way (vfork, no preexec_fn); the rest of the program
+stays unbound and reads, times out and kills. The thread proves that it is bound before it takes work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import queue
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from guard.errors import SandboxUnavailable
+from guard.hands.sandbox import landlock, seccomp
+from guard.hands.sandbox.cgroup import PidsGroup
+from guard.hands.sandbox.kernel import (
+    CAP_DAC_READ_SEARCH,
+    CAP_SYSLOG,
+    Kernel,
+    drop_capabilities,
+    no_new_privileges,
+)
+from guard.hands.sandbox.masks import find_masks
+from guard.hands.sandbox.profiles import SandboxProfile
+from guard.hands.sandbox.report import Notes, Supervisor
+from guard.hands.sandbox.scratch import Scratch
+
+INSTALL_LIMIT_S = 10.0
+"""A worker takes 2 to 5 ms; a file system that hangs must not hold up more than this."""
+
+Spawn = Callable[[], "subprocess.Popen[bytes]"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerKey:
+    """What makes two runs shareable by one worker."""
+
+    profile: str
+    ports: tuple[int, ...]
+    hidden: tuple[str, ...]
+    reopened: tuple[str, ...]
+    syslog: bool
+    """CAP_SYSLOG is kept. Only where the kernel's log is restricted and the command speaks of it: the same
+    capability opens /proc/kmsg, which consumes what it reads."""
+
+
+class Worker:
+    """One bound thread and its supervisor."""
+
+    def __init__(
+        self, kernel: Kernel, key: WorkerKey, profile: SandboxProfile, scratch: Scratch, pids: PidsGroup | None
+    ) -> None:
+        """Installs it. Raises SandboxUnavailable; nothing ran then."""
+        self.key = key
+        self.reports = kernel.notify
+        self._kernel = kernel
+        self._profile = profile
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._supervisor: Supervisor | None = None
+        self._scratch = scratch.writable
+        self._closed_folder = scratch.programs
+        self._pids = pids
+        masks = find_masks(key.hidden)
+        self.reach = landlock.reach_around(
+            masks.present, [path for path in masks.candidates if path not in masks.present]
+        )
+        self.masked = tuple(path for path in self.reach.masked if path not in key.reopened)
+        try:
+            self._install()
+        except (OSError, KeyError, ValueError) as error:
+            self.retire()
+            raise SandboxUnavailable(
+                f"the {key.profile} sandbox could not be installed: {error}",
+                hint="opsagent selftest shows what this kernel can enforce",
+            ) from error
+
+    def _install(self) -> None:
+        kernel, key = self._kernel, self.key
+        rules = landlock.build(
+            kernel,
+            self.reach,
+            scratch=self._scratch,
+            ports=key.ports if self._profile.ports else None,
+            reopened=key.reopened,
+        )
+        code = seccomp.program(kernel, self._profile, notify=self.reports)
+        ready: queue.SimpleQueue[int | BaseException] = queue.SimpleQueue()
+        go: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        proven: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        threading.Thread(
+            target=self._work, args=(rules, code, ready, go, proven), name=f"opsagent-{key.profile}", daemon=True
+        ).start()
+        try:
+            listener = _within(ready)
+            if listener >= 0:
+                self._supervisor = Supervisor(kernel, listener, self._scratch)
+                self._supervisor.start()
+            go.put(True)
+            fault = proven.get(timeout=INSTALL_LIMIT_S)
+            if fault is not None:
+                raise fault
+        except queue.Empty:
+            raise TimeoutError(errno.ETIMEDOUT, "the worker did not answer in time") from None
+        finally:
+            rules.close()
+
+    def _work(
+        self,
+        rules: landlock.Rules,
+        code: bytes,
+        ready: queue.SimpleQueue[int | BaseException],
+        go: queue.SimpleQueue[bool],
+        proven: queue.SimpleQueue[BaseException | None],
+    ) -> None:
+        try:
+            if self._pids is not None:
+                self._pids.take(threading.get_native_id())
+            no_new_privileges()
+            if os.geteuid() == 0:
+                keep = {CAP_DAC_READ_SEARCH} | ({CAP_SYSLOG} if self.key.syslog else set())
+                drop_capabilities(self._kernel.numbers, frozenset(keep))
+            else:
+                drop_capabilities(self._kernel.numbers, frozenset())
+            rules.enforce()
+            try:
+                ready.put(seccomp.load(self._kernel, code, notify=self.reports))
+            except OSError as error:
+                if error.errno != errno.EBUSY or not self.reports:
+                    raise
+                # Somebody above us listens already (we run inside a sandbox): refuse without a report.
+                self.reports = False
+                ready.put(
+                    seccomp.load(self._kernel, seccomp.program(self._kernel, self._profile, notify=False), notify=False)
+                )
+        except BaseException as error:
+            ready.put(error)
+            return
+        go.get()
+        try:
+            prove(self.masked, self._closed_folder)
+        except BaseException as error:
+            proven.put(error)
+            return
+        proven.put(None)
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                return
+            job.work()
+            del job
+
+    def is_usable(self) -> bool:
+        """Whether it still stands for what is on disk, and its supervisor lives."""
+        return (self._supervisor is None or self._supervisor.is_alive()) and self.reach.is_current()
+
+    def spawn(self, start: Spawn, notes: Notes) -> subprocess.Popen[bytes]:
+        """Starts a process inside the sandbox and waits for its exec.
+
+        Args:
+            start: calls subprocess.Popen with ready-made descriptors, start_new_session and no preexec_fn.
+        Raises: CannotRun when the program or folder cannot be used.
+        """
+        job = _Job(start, notes, self._supervisor)
+        self._jobs.put(job)
+        return job.result()
+
+    def forget(self, leader: int) -> None:
+        if self._supervisor is not None:
+            self._supervisor.forget(leader)
+
+    def retire(self) -> None:
+        """Lets the thread end. Its running children stay bound, and supervised, until they end."""
+        self._jobs.put(None)
+        self.reach.close()
+
+
+class _Job:
+    """One spawn, handed from a run to the worker."""
+
+    def __init__(self, start: Spawn, notes: Notes, supervisor: Supervisor | None) -> None:
+        self._start = start
+        self._notes = notes
+        self._supervisor = supervisor
+        self._done: queue.SimpleQueue[subprocess.Popen[bytes] | BaseException] = queue.SimpleQueue()
+
+    def work(self) -> None:
+        # No lock is held across the spawn: vfork stops this thread until the child's exec.
+        supervisor = self._supervisor
+        if supervisor is not None:
+            supervisor.expect()
+        try:
+            process = self._start()
+        except BaseException as error:
+            if supervisor is not None:
+                supervisor.register(0, self._notes)
+            self._done.put(error)
+            return
+        if supervisor is not None:
+            supervisor.register(process.pid, self._notes)
+        self._done.put(process)
+
+    def result(self) -> subprocess.Popen[bytes]:
+        found = self._done.get()
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+
+def _within(ready: queue.SimpleQueue[int | BaseException]) -> int:
+    found = ready.get(timeout=INSTALL_LIMIT_S)
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def prove(masked: Sequence[str], own_folder: str | None) -> None:
+    """Tries, on the calling thread, what a sandbox must refuse. Raises OSError when anything works.
+
+    Every attempt is harmless when it does work: it touches only this process and `own_folder`.
+    """
+    for name, attempt in _attempts(masked, own_folder).items():
+        try:
+            attempt()
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EPERM):
+                continue
+            raise OSError(f"the canary {name} failed for another reason: {error}") from error
+        raise OSError(f"the canary {name} was not stopped")
+
+
+def _attempts(masked: Sequence[str], own_folder: str | None) -> Mapping[str, Callable[[], None]]:
+    attempts: dict[str, Callable[[], None]] = {
+        "write": lambda: os.close(os.open("/proc/self/comm", os.O_WRONLY | os.O_CLOEXEC)),
+        "socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).close(),
+    }
+    if own_folder is not None:
+        attempts["new folder"] = lambda: os.mkdir(f"{own_folder}/canary")
+        attempts["mode"] = lambda: os.chmod(own_folder, 0o700)
+    closed = next((path for path in masked if os.path.isfile(path)), None)
+    if closed is not None:
+        attempts["masked read"] = lambda: os.close(os.open(closed, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    return attempts
+
+
+class Pool:
+    """The workers of one process: made when first needed, replaced when stale, the least used ones dropped."""
+
+    LIMIT = 8
+
+    def __init__(self, kernel: Kernel, pids: PidsGroup | None) -> None:
+        self._kernel = kernel
+        self._pids = pids
+        self._lock = threading.Lock()
+        self._workers: dict[WorkerKey, Worker] = {}
+        self._owner = os.getpid()
+
+    def worker(self, key: WorkerKey, profile: SandboxProfile, scratch: Scratch) -> Worker:
+        """A usable worker. Raises SandboxUnavailable."""
+        with self._lock:
+            if self._owner != os.getpid():  # after a fork the threads are gone
+                self._workers, self._owner = {}, os.getpid()
+            worker = self._workers.pop(key, None)
+            if worker is not None and not worker.is_usable():
+                worker.retire()
+                worker = None
+            if worker is None:
+                worker = Worker(self._kernel, key, profile, scratch, self._pids)
+            self._workers[key] = worker  # last place: most recently used
+            while len(self._workers) > self.LIMIT:
+                self._workers.pop(next(iter(self._workers))).retire()
+            return worker
+
+    def close(self) -> None:
+        with self._lock, contextlib.suppress(RuntimeError):
+            for worker in self._workers.values():
+                worker.retire()
+            self._workers = {}
