@@ -93,7 +93,7 @@ SLOW |= {"concurrent", "multiprocessing", "sqlite3", "unittest", "urllib", "http
 SLOW |= {"jsonschema", "httpx2", "mcp", "pydantic", "prompt_toolkit", "platformdirs"}
 
 
-# The grammar's extension module loads these itself (7 of the 9 ms that it costs); our own code on the hot path must not.
+# The grammar's extension module loads these itself (7 of the 9 ms that it costs); our own code must not.
 GRAMMAR_BRINGS = {"re", "enum"}
 
 
