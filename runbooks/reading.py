@@ -36,6 +36,12 @@ def files_in(answer: "Answer | None", paths: "Iterable[str]") -> "dict[str, str]
     return {path: "\n".join(lines) + "\n" for path, lines in found.items()}
 
 
+def is_absent(answer: "Answer | None", path: str) -> bool:
+    """The reader said that this file does not exist (and not: it was refused)."""
+    lines = answer.stderr.splitlines() if answer is not None and answer.ended else []
+    return any(f"{path}: No such file" in line for line in lines)
+
+
 def why_not(answer: "Answer | None", program: str, *, empty_is_fine: bool = True) -> "Words | None":
     """Why this answer is not a fact, or None when it is one.
 

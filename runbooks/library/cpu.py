@@ -120,6 +120,7 @@ def _load(
     )
     tail_en = f"{word_en} at {limit:g}" if word_en else ""
     tail_zh = f"，{limit:g} 起{word_zh}" if word_zh else ""
+    cores_en = "core" if cores == 1 else "cores"
     some_en = f"; CPU pressure {percent(waited)} of the last minute" if waited is not None else ""
     some_zh = f"；过去一分钟 CPU 压力 {percent(waited)}" if waited is not None else ""
     if unconfirmed:
@@ -129,7 +130,7 @@ def _load(
         "cpu.load",
         severity,
         Words(
-            f"Load {load:g} on {cores:g} cores ({per_core:.1f} per core{tail_en}){some_en}.",
+            f"Load {load:g} on {cores:g} {cores_en} ({per_core:.1f} per core{tail_en}){some_en}.",
             f"负载 {load:g}，共 {cores:g} 核（每核 {per_core:.1f}{tail_zh}）{some_zh}。",
         ),
         subject="load",
@@ -165,6 +166,7 @@ def _quota(limit: CpuLimit, answer: "Answer | None", cores: "float | None") -> F
         number=round(share, 1),
         unit="%",
         threshold=THROTTLED,
+        next="top -b -n 1" if severity != Severity.OK else "",
         answer=answer,
     )
 

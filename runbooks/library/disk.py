@@ -117,7 +117,7 @@ def _space(mount: "Mount", total: int, used: int, available: int, capacity: int,
             (Severity.WARN, Severity.OK),
         ):
             severity, because = by_left, "left"
-            limit_en, limit_zh = f"below {LEFT.crossed(by_left):g} GiB", f"剩余不足 {LEFT.crossed(by_left):g} GiB"
+            limit_en, limit_zh = f"below {LEFT.crossed(by_left):g} GiB", f"剩余不足 {LEFT.crossed(by_left):g} GiB 时"
     word_en, word_zh = {Severity.WARN: ("warning", "警告"), Severity.CRIT: ("critical", "严重")}.get(severity, ("", ""))
     tail_en = f" ({word_en} {limit_en})" if word_en else ""
     tail_zh = f"（{limit_zh}{word_zh}）" if word_zh else ""

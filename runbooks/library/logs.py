@@ -94,13 +94,14 @@ def _count(
     limit_zh = f"（{ERRORS.warn:g} 起警告）" if severity == Severity.WARN else ""
     if number == 1 and not words:
         what_en = "error"
+    first_en = f"{at_en.capitalize()}{number} {what_en} in the last hour{limit_en}: {listed}"
+    first_zh = f"最近一小时{at_zh or ' '}{number} {what_zh}{limit_zh}：{listed}"
     return Finding(
         "logs.errors",
         severity,
         Words(
-            f"{at_en.capitalize() if at_en else ''}{number} {what_en} in the last hour{limit_en}: {listed}; "
-            f"last at {when} from {writer}: {message}",
-            f"最近一小时{at_zh}{number} {what_zh}{limit_zh}：{listed}；最后一条 {when}，来自 {writer}：{message}",
+            f"{first_en}; last at {when} from {writer}: {message}",
+            f"{first_zh}；最后一条 {when}，来自 {writer}：{message}",
         ),
         subject=top[0][0],
         number=number,

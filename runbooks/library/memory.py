@@ -2,7 +2,18 @@
 
 from runbooks.cgroup import MemoryLimit, memory_limit, memory_paths
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import GIB, files_command, files_in, gib, not_checked, number_of, percent, pressure, why_not
+from runbooks.reading import (
+    GIB,
+    files_command,
+    files_in,
+    gib,
+    is_absent,
+    not_checked,
+    number_of,
+    percent,
+    pressure,
+    why_not,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +139,9 @@ def _pressure(files: "dict[str, str]", answer: "Answer | None") -> "list[Finding
     if some is None or full is None:
         if answer is None or not answer.ended:
             return []  # the memory finding has said why
-        why = Words("this kernel does not offer /proc/pressure", "此内核不提供 /proc/pressure")
+        why = why_not(answer, "grep") or Words(f"{PSI} is empty", f"{PSI} 为空")
+        if is_absent(answer, PSI):
+            why = Words("this kernel does not offer /proc/pressure", "此内核不提供 /proc/pressure")
         return [not_checked(ID, Words("memory pressure", "内存压力"), why, answer)]
     severity = max(SOME.severity(some), FULL.severity(full), key=(Severity.OK, Severity.WARN, Severity.CRIT).index)
     if severity == Severity.CRIT:

@@ -21,6 +21,13 @@ STATES = {
     "maintenance": Severity.CRIT,
 }
 """What `systemctl is-system-running` can say of a system that systemd runs (systemctl(1))."""
+SAID = {
+    "initializing": Words("early boot is not over", "启动尚在初期"),
+    "starting": Words("the boot is not over", "启动尚未完成"),
+    "stopping": Words("the machine is shutting down", "正在关机"),
+    "degraded": Words("units have failed", "有单元失败"),
+    "maintenance": Words("the rescue or emergency shell is active", "处于救援或紧急模式"),
+}
 DETAILED = 8
 SHOWN = 5
 
@@ -77,7 +84,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
             Finding(
                 "services.state",
                 STATES[word],
-                Words(f"systemd says that the system is {word}.", f"systemd 报告系统状态为 {word}。"),
+                Words(f"systemd says: {SAID[word].en} ({word}).", f"systemd 报告：{SAID[word].zh}（{word}）。"),
                 subject="systemd",
                 next="systemctl list-jobs",
                 answer=state,
@@ -121,8 +128,9 @@ def _failed(failed: "list[str]", details: "dict[str, dict[str, str]]", answer: "
 
 def _looping(looping: "list[str]", details: "dict[str, dict[str, str]]", answer: "Answer | None") -> Finding:
     count = details.get(looping[0], {}).get("NRestarts", "")
-    times_en = f" ({looping[0]} {count} times so far)" if count.isdigit() and int(count) else ""
-    times_zh = f"（{looping[0]} 已重启 {count} 次）" if count.isdigit() and int(count) else ""
+    counted = count.isdigit() and int(count) > 0
+    times_en = f" ({'' if len(looping) == 1 else looping[0] + ' '}{count} times so far)" if counted else ""
+    times_zh = f"（{'' if len(looping) == 1 else looping[0] + ' '}已重启 {count} 次）" if counted else ""
     names_en, names_zh = ", ".join(looping[:SHOWN]), "、".join(looping[:SHOWN])
     return Finding(
         "services.restarting",
