@@ -84,10 +84,12 @@ def run(
     timeout_s: float = READ_TIMEOUT_S,
     cancel: Cancel | None = None,
     on_output: Callable[[str, str], None] | None = None,
+    on_begin: Callable[[str], None] | None = None,
 ) -> Ran:
     """Takes one request through the whole walk.
 
     Args:
+        on_begin: called with the execution's id once its begin is recorded, before anything runs.
         on_output: called with `stdout`/`stderr` and redacted text as it comes.
     Returns:
         What was judged, and an `Outcome` whose status says what happened. `needs_stamp` and `refused` mean that
@@ -106,7 +108,7 @@ def run(
     if assessment.level > Level.R0:
         # `run` above R0 needs a snapshot and a durable begin first; a mode that allows it unasked is not enough.
         raise AssertionError("a change was decided to run without a stamp")
-    return Ran(assessment, _read(request, assessment, guard, timeout_s, cancel, on_output))
+    return Ran(assessment, _read(request, assessment, guard, timeout_s, cancel, on_output, on_begin))
 
 
 def assess(request: Request, guard: Guard) -> Assessment:
@@ -161,6 +163,7 @@ def _read(
     timeout_s: float,
     cancel: Cancel | None,
     on_output: Callable[[str, str], None] | None,
+    on_begin: Callable[[str], None] | None,
 ) -> Outcome:
     from guard.hands.environment import build
 
@@ -174,6 +177,8 @@ def _read(
     begun = guard.ledger.begin_read(
         request, assessment, profile=profile, enforced=enforced.mechanism if profile != Profile.NONE else "none"
     )
+    if on_begin is not None:
+        on_begin(begun.execution)
     sink = _Sink(guard, begun.execution, on_output)
     try:
         result = guard.target.run(
