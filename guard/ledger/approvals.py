@@ -171,16 +171,25 @@ class Requests:
             os.unlink(_file_name(request_id), dir_fd=requests_fd)
 
     def expire(self) -> int:
-        """Removes what is over and returns how many. Never raises: what cannot be removed now goes the next time."""
+        """Removes what is over and returns how many. Never raises: what cannot be removed now goes the next time.
+
+        A file that cannot be read may hold a command with secrets all the same; it goes a day after its last change.
+        """
         removed = 0
-        with contextlib.suppress(StateError, OSError):
-            for name in list(self._names()):
-                with contextlib.suppress(StateDamaged, FileNotFoundError):
-                    kept = self._load(name)
-                    if kept.seconds_left(self._clock, self._boot) <= 0:
-                        self.discard(kept.id)
+        with contextlib.suppress(StateError, OSError), self._folder.folder(FOLDER) as requests_fd:
+            for name in os.listdir(requests_fd):
+                with contextlib.suppress(FileNotFoundError):
+                    if self._is_over(name, requests_fd):
+                        os.unlink(name, dir_fd=requests_fd)
                         removed += 1
         return removed
+
+    def _is_over(self, name: str, requests_fd: int) -> bool:
+        try:
+            return self._load(name).seconds_left(self._clock, self._boot) <= 0
+        except StateDamaged:
+            changed_s = os.stat(name, dir_fd=requests_fd, follow_symlinks=False).st_mtime
+            return _epoch_s(self._clock.utc()) - changed_s >= REQUEST_TTL_S
 
     def _names(self) -> Iterator[str]:
         with contextlib.suppress(FileNotFoundError), self._folder.folder(FOLDER) as requests_fd:

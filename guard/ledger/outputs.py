@@ -200,12 +200,15 @@ class _HeadAndTail:
 
     def write(self, data: bytes) -> None:
         room = self._half - self._head_bytes
-        head, rest = data[:room], data[room:]
-        if head:
-            write_all(self._fd, head)
-            self._head_bytes += len(head)
-        if rest:
-            self._ring(rest)
+        if len(data) > room > 0:
+            while room and data[room] & 0xC0 == 0x80:
+                room -= 1  # the head ends with a whole character
+        if room:
+            write_all(self._fd, data[:room])
+            self._head_bytes += min(room, len(data))
+        if len(data) > room:
+            self._head_bytes = self._half
+            self._ring(data[room:])
 
     def finish(self) -> tuple[int, int]:
         """Puts the tail behind the head; returns the file's size and how many bytes are cut."""

@@ -341,6 +341,8 @@ class StateFolder:
             info = os.stat(current)
             open_to_all = info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX
             foreign = info.st_uid not in (0, os.geteuid()) and not info.st_mode & stat.S_ISVTX
+            if foreign and info.st_uid == _uid_of_the_unmapped():
+                foreign = False
             if open_to_all or foreign:
                 why = "can be written by everybody" if open_to_all else f"belongs to user {info.st_uid}"
                 raise StateUnsafe(
@@ -408,6 +410,18 @@ class StateFolder:
                 not_done="nothing was recorded",
                 hint="use the newer opsagent that wrote it",
             )
+
+
+def _uid_of_the_unmapped() -> int:
+    """The uid that a user namespace shows for owners outside of it, mostly the outer root; -1 when all are mapped.
+
+    Source: user_namespaces(7), "unmapped user and group IDs". Nobody in here can act as such an owner.
+    """
+    try:
+        with open("/proc/self/uid_map", "rb") as mapped, open("/proc/sys/kernel/overflowuid", "rb") as overflow:
+            return -1 if mapped.read().split() == [b"0", b"0", b"4294967295"] else int(overflow.read())
+    except (OSError, ValueError):
+        return -1
 
 
 def _make_folders(path: str) -> None:

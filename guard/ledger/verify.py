@@ -162,7 +162,7 @@ class _Walk:
             self._found("missing", self._next_seq, line.segment, line.start, text)
         elif seq < self._next_seq:
             text = f"entry {seq} stands where {self._next_seq} belongs"
-            self._found("out-of-order", seq, line.segment, line.start, text)
+            self._found("out-of-order", self._next_seq, line.segment, line.start, text)
         elif entry["prev"] != self._prev:
             changed = max(1, seq - 1)
             segment, start = self._prev_at if seq > 1 else (line.segment, line.start)

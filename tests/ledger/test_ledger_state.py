@@ -6,13 +6,13 @@ import os
 import pwd
 import stat
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from guard.errors import StateDamaged, StateError, StateUnsafe, StateUnwritable
 from guard.ledger.state import StateFolder, config_path, home_of_user, state_path
+from tests.ledger.world import interpreter_for_others
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -258,7 +258,7 @@ def test_ordinary_user_is_refused_a_folder_of_root(tmp_path):
             "--reuid",
             "65534",
             "--clear-groups",
-            sys.executable,
+            interpreter_for_others(),
             "-I",
             "-c",
             code,

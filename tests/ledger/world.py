@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 from guard.clock import utc_text
 from guard.ledger.state import StateFolder
@@ -109,6 +111,14 @@ def ledger_in(path, *, clock=None, ids=None, redact=unchanged, liveness=None, **
         liveness=liveness or FakeLiveness(),
         **more,
     )
+
+
+def interpreter_for_others() -> str:
+    """A Python that another uid may execute: this one, unless it lies in a private home."""
+    real = Path(sys.executable).resolve()
+    if all(folder.stat().st_mode & 0o001 for folder in (real, *real.parents)):
+        return sys.executable
+    return "/usr/bin/python3"
 
 
 def segment(path, number=1):
