@@ -25,7 +25,7 @@ OUTPUTS = ("text", "json", "stream-json", "nagios")
 class Question:
     """What was asked and how to answer it."""
 
-    __slots__ = ("text", "output", "lang", "total_s")
+    __slots__ = ("text", "output", "lang", "total_s", "shown")
 
     def __init__(self, text: str, *, output: str = "text", lang: str = "", total_s: float = 20.0) -> None:
         self.text = text
@@ -33,6 +33,8 @@ class Question:
         self.lang = lang
         """`en`, `zh`, or "" for the language of the question."""
         self.total_s = total_s
+        self.shown = text
+        """What events may repeat of the question; the shell redacts it."""
 
 
 def require_question(text: str) -> str:
@@ -107,7 +109,7 @@ def stream(
     stopped: "Callable[[], bool] | None" = None,
 ) -> "Iterator[tuple[str, int | None]]":
     """Events v1, one JSON line each as they happen; the last one carries the exit code beside it."""
-    from dialogue.events import SessionStarted, Stamped, TurnCompleted
+    from dialogue.events import SessionStarted, Stamped, TurnCompleted, TurnStarted
     from dialogue.protocol import Turn
 
     brain = offline.OfflineSession(ask, utc=utc, lang=question.lang, total_s=question.total_s)
@@ -116,6 +118,8 @@ def stream(
     number = 1
     yield encode(Stamped(SessionStarted(brain=brain.name), session, 0, number, utc()).as_json()) + "\n", None
     for event in brain.events():
+        if isinstance(event, TurnStarted):
+            event = TurnStarted(question.shown)
         if stopped is not None and stopped():
             brain.interrupt()
         number += 1

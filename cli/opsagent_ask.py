@@ -51,6 +51,7 @@ def main(parsed: "Parsed") -> int:
 
     session = RandomIds().new("c")
     ask = read_only_runner(guard, cwd="/", session=session, cancel=cancel)
+    question.shown = guard.redactor.text(question.text)
     return answer(question, ask, utc=SystemClock().utc, stopped=cancel.is_set, session=session)
 
 
@@ -64,7 +65,7 @@ def answer(
     if question.output == "stream-json":
         code = 1
         for line, ended in oneshot.stream(question, ask, utc=utc, session=session, encode=json_line, stopped=stopped):
-            write(visible(line))
+            write(line)
             code = code if ended is None else ended
         return code
     progress = Progress(sys.stderr, stopped)
@@ -74,7 +75,7 @@ def answer(
         )
     except Stopped:
         raise Interrupted("interrupted", not_done="nothing was changed; there is no answer") from None
-    write(visible(text))
+    write(text if question.output == "json" else visible(text))
     return code
 
 

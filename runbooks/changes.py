@@ -50,7 +50,7 @@ _NOT_AFTER = {
     "patch": {"available", "pending", "status", ".", "", "level"},
     "upgrade": {"available", "pending", "."},
     "start": {"time", "date"},
-    "free": {"memory", "space", "ram", "disk", "inode", "swap", ".", "", "<n>"},
+    "free": {"h", "m", "g", "b", "memory", "space", "ram", "disk", "inode", "swap", ".", "", "<n>"},
     "mount": {"point", ".", "", "option"},
     "set": {"of"},
     "block": {"device", "size"},
@@ -71,7 +71,9 @@ VERBS_ZH = _words(
     "续期 续签 轮转 挂载上 卸掉 格式化 封禁 封掉 解封 迁移 回滚 部署 配置一下 优化一下 拉起 更新一下 "
     "更新到 打上 打补丁 关机"
 )
-_TAILS_ZH = _words("过 了吗 了没 了多少 时间 记录 原因 次数 历史 失败 不了 不起来 后 的时候 日志 吗")
+_TAILS_ZH = _words(
+    "过 了吗 了没 了多少 时间 记录 原因 次数 历史 失败 不了 不起来 后 的时候 日志 吗 文件 的文件 端口 的端口"
+)
 """What follows a verb that is told about, not asked for: 重启过, 启动时间, 启动失败."""
 _HEADS_ZH = _words(
     "不要 别 不用 无需 先别 不必 禁止 没有 被 上次 最近 什么时候 为什么 为何 怎么又 自动 已经 已 昨晚 "
@@ -79,6 +81,8 @@ _HEADS_ZH = _words(
     "有没有 能不能 需不需要 该不该"
 )
 """What stands before a verb that is told about, forbidden or asked after."""
+
+NEAR = 4
 
 UNITS = {
     "nginx": "nginx",
@@ -206,12 +210,13 @@ def _chinese(question: "Question") -> "Change | None":
 
 
 def _asks_zh(text: str, at: int, verb: str) -> bool:
-    head, tail = text[max(0, at - 8) : at], text[at + len(verb) :]
+    head, tail = text[:at], text[at + len(verb) :]
     for stop in "，。；！？,;!?":
         head = head.rpartition(stop)[2]
     if tail.startswith(_TAILS_ZH):
         return False
-    return not any(word in head for word in _HEADS_ZH)
+    # A single character is part of many words, so it counts only close by; "为什么" counts in the whole clause.
+    return not any(word in (head if len(word) > 1 else head[-NEAR:]) for word in _HEADS_ZH)
 
 
 def _command_zh(verb: str, text: str) -> str:

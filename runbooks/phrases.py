@@ -24,7 +24,8 @@ UNITS = (
 
 SOURCE = """
 [overview]
-2: health !health check of; healthy; overview; overall; check up; checkup; triage; sanity check
+2: something .. wrong|broken|off; how is|are .. doing|feeling;
+   health !health check of; healthy; overview; overall; check up; checkup; triage; sanity check
 2: what is|was .. wrong; whats wrong; anything .. wrong|odd|strange|unusual; any|some problem|issue|trouble;
    everything .. ok|fine|good|alright
 2: check|inspect|examine|diagnose .. machine|server|host|box|system|vm|node;
@@ -40,7 +41,8 @@ SOURCE = """
 0: 状态; 检查; 正常吗
 
 [disk]
-2: disk !disk io !disk latency; disc; storage; partition; filesystem; file system; free space; space left; df;
+2: gb|gib|tb|megabyte|gigabyte .. left|free|available; <path> .. percentage|percent|usage|used|capacity; run|running|ran out of room;
+   disk !disk io !disk latency; disc; storage; partition; filesystem; file system; free space; space left; df;
    volume full; inode; inodes; enospc; mount; mounts; mounted; nfs
 3: no space left; out of space; disk full; run|ran|running out of inodes|space; <path> .. full|filling
 2: <path> .. space; space .. <path>; low on space|disk; disk usage; how much space;
@@ -52,7 +54,8 @@ SOURCE = """
 1: 满了; 快满; 容量
 
 [bigfiles]
-3: large|larger|largest|big|bigger|biggest|huge|heaviest file|directory|directories|folder|dir|log|thing
+3: 占地方; taking|takes|take up .. room|space;
+   large|larger|largest|big|bigger|biggest|huge|heaviest file|directory|directories|folder|dir|log|thing
 3: what|who|which .. eat|eats|eating|using|use|uses|fill|fills|filling|taking|takes|hog|hogging|consuming|
    consumes|ate .. space|disk|storage|gb !uses .. memory
 3: where .. space|disk|gb go|gone|went; space .. go|gone|went;
@@ -63,7 +66,8 @@ SOURCE = """
    空间…哪里去|去哪|哪去; 什么东西这么大; 东西…这么大; 空间…谁|什么…吃|占
 
 [memory]
-2: memory !out of memory !memory killed; mem; ram; swap; swapping; swapped; meminfo; memory leak; page cache;
+2: free h|m|g|b;
+   memory !out of memory !memory killed; mem; ram; swap; swapping; swapped; meminfo; memory leak; page cache;
    cached memory
 3: memory usage; low on memory; swap usage; uses|using|eating .. memory|ram
 2: 内存 !内存溢出 !爆内存; 交换分区; 换页; 虚拟内存; swap; 缓存占
@@ -98,7 +102,9 @@ SOURCE = """
 0: slow|sluggish|lag|laggy; 慢; 卡
 
 [services]
-2: service; systemd; systemctl; unit; daemon; daemons
+2: @unit keep|keeps restarting|crashing|dying|failing; @unit run|runs|respond|responding|reachable;
+   does|is|did|has|are .. @unit .. run|work|running|respond|answer;
+   service; systemd; systemctl; unit; daemon; daemons
 3: failed service|unit|daemon;
    service|unit|daemon .. failed|fail|down|dead|crash|crashed|running|active|broken|loop;
    service|unit|daemon .. up; which .. failed !failed login !failed password
@@ -149,7 +155,8 @@ SOURCE = """
 3: 时钟; 时区; ntp; 对时; 时间同步; 校时; 系统时间; 时间…准|对|偏|差|慢|快; chrony
 
 [reboot]
-3: reboot !need|needs|require|requires|required .. reboot !reboot required; rebooted; rebooting; uptime;
+3: machine|server|host|box|system .. restarted|rebooted;
+   reboot !need|needs|require|requires|required .. reboot !reboot required; rebooted; rebooting; uptime;
    last boot; booted; been up; been running; boot time; power loss; power cut|outage|failure;
    unclean shutdown; shut down; shutdown
 3: machine|server|host|box|system .. crash|crashed|restart|restarted|went down|panic; kernel panic;
@@ -160,7 +167,8 @@ SOURCE = """
    重启…机器|服务器|主机|系统|本机
 
 [logins]
-3: login; logins; logged in|on; who is on; sign in; signed in; brute forc*; bruteforc*;
+3: who is on; who .. on .. machine|server|host|box;
+   login; logins; logged in|on; who is on; sign in; signed in; brute forc*; bruteforc*;
    failed password|login|ssh; ssh attack|login|attempt; log in|into; intruder; intrusion; hacked; hacking;
    break in; breaking in; session .. user; who .. online; attacker; compromised
 2: w; lastb; user .. on|online

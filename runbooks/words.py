@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 GAP_WORDS = 6
 GAP_CHARACTERS = 12
+_WHAT_IS = frozenset(("whats", "whos", "hows", "wheres", "whens", "theres"))
 _KEPT_PLURAL = ("ss", "us", "is")
 
 
@@ -51,15 +52,20 @@ class Question:
                 if character.isalnum() and not is_han(character):
                     word += character
                 elif character == "'":
-                    continue  # what's, can't: one word
+                    continue  # can't, what's: one word so far
                 else:
                     self._add(word)
                     word = ""
-                    if character in ".,;:!?，。；：！？、":
+                    if character in ",;!?，。；：！？、":
                         self._add_stop()
+            if piece[-1:] in (".", ":"):  # within a word they belong to it: resolv.conf, 10.0.0.1:80
+                self._add_stop()
 
     def _add(self, word: str) -> None:
-        if word:
+        if word in _WHAT_IS:
+            self._add(word[:-1])
+            self._add("is")
+        elif word:
             self.words.append("<n>" if word.isdigit() else stem(word))
             self.shown.append(word)
 
@@ -81,16 +87,20 @@ def _path_of(piece: str) -> "tuple[str, str]":
 class EnglishPhrase:
     """Words in order; see `runbooks.phrases` for the notation."""
 
-    __slots__ = ("parts", "friends")
+    __slots__ = ("parts", "friends", "first")
 
     def __init__(self, source: str) -> None:
         first, *friends = source.split(" !")
         self.parts = _parts(first)
+        # One of these must be in the text at all, which most often is not so: the quick way to "no".
+        self.first = None if any(one.endswith("*") for one in self.parts[0]) else frozenset(self.parts[0])
         self.friends = [_parts(friend) for friend in friends]
 
     def found_in(self, question: Question) -> "str | None":
         """The words that match, as written, or None."""
         words = question.words
+        if self.first is not None and self.first.isdisjoint(words):
+            return None
         hidden: set[int] = set()
         for friend in self.friends:
             for span in _spans(friend, words):
@@ -114,6 +124,8 @@ class ChinesePhrase:
     def found_in(self, question: Question) -> "str | None":
         """The text that matches, or None."""
         text = question.text
+        if question.lang != "zh":
+            return None
         for friend in self.friends:
             text = text.replace(friend, "\n" * len(friend))
         for start, end in _occurrences(self.parts[0], text, 0, len(text)):
