@@ -145,6 +145,8 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return 130
+    except BrokenPipeError:
+        return 0
     except OSError as failure:
         from cli.report import error
         from guard.errors import CannotRun
@@ -153,3 +155,8 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
             CannotRun(f"{failure.strerror or failure}", not_done="the output or the work is not complete"),
             as_json=as_json,
         )
+    except Exception as failure:
+        # The outermost edge of a shell: a traceback may hold a secret, so only where and what is shown, redacted.
+        from cli.report import error, internal
+
+        return error(internal(failure), as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,7 @@ def main(parsed: Parsed) -> int:
 
 def cancel_on_signals() -> Any:
     """A token that Ctrl-C and TERM set; the run then ends its child and is recorded as cancelled."""
-    from guard.hands.process import CancelToken
+    from guard.hands.cancel import CancelToken
 
     token = CancelToken()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -74,8 +75,14 @@ def cancel_on_signals() -> Any:
     return token
 
 
-def _pass_on(stream: str, text: str) -> None:
-    write(text, to_stderr=stream == "stderr")
+def _pass_on(stream: str, data: bytes) -> None:
+    """Bytes as they come; a reader that went away gets no more, and the run goes on to its recorded end."""
+    target = sys.stderr if stream == "stderr" else sys.stdout
+    try:
+        target.buffer.write(data)
+        target.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), target.fileno())
 
 
 def _in_words(ran: execution.Ran) -> None:

@@ -131,7 +131,7 @@ def _sandbox(scratch: str) -> Iterator[Check]:
     if not enforced:
         return
     # The judge would stop these; here the hands are called without it, to see the kernel's own answer.
-    from guard.hands.environment import build
+    from guard.hands.environment import build_environment
 
     victim = os.path.join(scratch, "victim")
     with open(victim, "w", encoding="ascii") as file:
@@ -145,12 +145,11 @@ def _sandbox(scratch: str) -> Iterator[Check]:
         ("open a network connection", "exec 3<>/dev/tcp/127.0.0.1/9"),
         ("read the state folder", f"cat {scratch}/state/key"),
     ):
-        environment, _ = build((), {})
         result = guard.target.run(
             command,
             cwd=scratch,
             profile=Profile.LOCAL,
-            env=environment,
+            env=build_environment(source={}).env,
             timeout_s=20,
             hidden=(os.path.join(scratch, "state"),),
         )

@@ -40,6 +40,20 @@ def safe(text: str) -> str:
     return render.visible(redact.Redactor().text(text))
 
 
+def internal(failure: BaseException) -> GuardError:
+    """A fault of our own as an error in three parts: its kind and the line of ours that raised it."""
+    place, frame = "", failure.__traceback__
+    while frame is not None:
+        code = frame.tb_frame.f_code
+        place = f"{os.path.basename(code.co_filename)}:{frame.tb_lineno} in {code.co_name}"
+        frame = frame.tb_next
+    return GuardError(
+        f"a fault in opsagent itself: {type(failure).__name__}: {str(failure)[:300]} ({place})",
+        not_done="whether anything was run is in the record: opsx executions",
+        hint="please report it with the line above",
+    )
+
+
 def error(failure: GuardError, *, as_json: bool) -> int:
     """Shows an error and returns its exit code."""
     if as_json:
