@@ -166,7 +166,7 @@ class Writer:
         if tail.torn:
             torn, entry = self._set_aside(tail)
             first.append(entry)
-        if self._head.place is None and tail.last is not None:
+        if self._head.damaged or (self._head.place is None and tail.last is not None):
             first.append({"kind": "notice", "code": "head-rebuilt", "text": "the head was missing or unreadable"})
         is_new = tail.segment == 0 or tail.size >= self._segment_bytes
         segment, size = (tail.segment + 1, 0) if is_new else (tail.segment, tail.size)
@@ -182,8 +182,8 @@ class Writer:
                 os.ftruncate(fd, size + len(data))
                 if durable:
                     _sync_data(fd)
-                    if is_new:
-                        os.fsync(self._log_fd)
+                if is_new:
+                    os.fsync(self._log_fd)  # later appends only sync the file, and its name must not be lost
             except BaseException:
                 self._tail = None
                 if is_new:

@@ -59,6 +59,8 @@ class Head(NamedTuple):
     """Which slot that is, 0 or 1; -1 when there is none."""
     exists: bool
     """The file is there."""
+    damaged: bool
+    """A slot holds something that was not written there as a whole."""
 
 
 def segment_name(number: int) -> str:
@@ -124,17 +126,18 @@ def read_head(folder: StateFolder, log_fd: int) -> Head:
     try:
         fd = folder.open_file(HEAD_NAME, os.O_RDONLY, dir_fd=log_fd)
     except FileNotFoundError:
-        return Head(None, -1, False)
+        return Head(None, -1, False, False)
     try:
         data = read_up_to(fd, 2 * HEAD_SLOT_BYTES)
     finally:
         os.close(fd)
-    places = [(_place_of(data[at : at + HEAD_SLOT_BYTES]), at // HEAD_SLOT_BYTES) for at in (0, HEAD_SLOT_BYTES)]
-    valid = [(place, slot) for place, slot in places if place is not None]
+    slots = [data[:HEAD_SLOT_BYTES], data[HEAD_SLOT_BYTES:]]
+    valid = [(place, number) for number, slot in enumerate(slots) if (place := _place_of(slot)) is not None]
+    damaged = any(slot.strip(b"\0") and _place_of(slot) is None for slot in slots)
     if not valid:
-        return Head(None, -1, True)
-    place, slot = max(valid, key=lambda pair: pair[0].seq)
-    return Head(place, slot, True)
+        return Head(None, -1, True, damaged)
+    place, number = max(valid, key=lambda pair: pair[0].seq)
+    return Head(place, number, True, damaged)
 
 
 def write_head(folder: StateFolder, log_fd: int, place: Place, head: Head) -> Head:
@@ -152,7 +155,7 @@ def write_head(folder: StateFolder, log_fd: int, place: Place, head: Head) -> He
             os.fsync(log_fd)
     finally:
         os.close(fd)
-    return Head(place, slot, True)
+    return Head(place, slot, True, False)
 
 
 def _slot_of(place: Place) -> bytes:

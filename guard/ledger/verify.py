@@ -181,7 +181,7 @@ class _Walk:
         elif place is not None and not self._head_seen:
             text = f"the place that the head names for entry {place.seq} is not the start of a line"
             self._found("head-wrong", place.seq, place.segment, place.start, text)
-        elif place is None and self._head.exists:
+        if self._head.damaged or (place is None and self._head.exists):
             self._found("head-unreadable", self._last_seq, 0, 0, "the head is not what was written")
         elif place is None and self._last_seq:
             self._found("head-missing", self._last_seq, 0, 0, "the log has entries and no head")

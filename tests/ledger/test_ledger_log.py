@@ -100,8 +100,12 @@ def test_head_survives_a_torn_write_of_one_slot(folder):
         with open(folder.path + "/log/head", "r+b") as file:
             file.seek((1 - slot) * HEAD_SLOT_BYTES)
             file.write(b"garbage")
-        assert head_of(folder).place.seq == number + 1
+        assert head_of(folder).place.seq == entries(folder)[-1]["seq"]
+        assert [problem.code for problem in verify(folder).problems] == ["head-unreadable"]
+    log.append(notes("4"), durable=True)
     assert verify(folder).ok
+    assert [text for text in texts(folder) if len(text) == 1] == ["0", "1", "2", "3", "4"]
+    assert [entry.get("code") for entry in entries(folder)].count("head-rebuilt") == 4
 
 
 def test_lost_head_is_made_again_and_said(folder):

@@ -132,17 +132,31 @@ def test_line_end_lost_between_segments_is_found(folder):
     assert {"unreadable", "missing"} <= codes
 
 
-def test_head_of_another_entry_is_found(folder):
+def test_changed_or_missing_head_is_found(folder):
     with open(folder.path + "/log/head", "r+b") as file:
         before = file.read()
-    with open(folder.path + "/log/head", "r+b") as file:
+        file.seek(0)
         file.write(before.replace(b'"seq":12', b'"seq":11'))
     assert verify(folder).head_seq == 11  # the other slot: a slot that was changed does not count
+    assert found(folder) == (COUNT, {"head-unreadable"})
     with open(folder.path + "/log/head", "r+b") as file:
         file.write(b"x" * 2 * HEAD_SLOT_BYTES)
     assert found(folder) == (COUNT, {"head-unreadable"})
     os.unlink(folder.path + "/log/head")
     assert found(folder) == (COUNT, {"head-missing"})
+
+
+def test_old_head_put_back_is_no_damage(folder):
+    """A head behind the log is normal: it is what a crash between the log's sync and the head's write leaves."""
+    with open(folder.path + "/log/head", "rb") as file:
+        old = file.read()
+    log = Log(folder, clock=FixedClock(), liveness=FakeLiveness())
+    log.append([{"kind": "notice", "text": "more"}], durable=True)
+    with open(folder.path + "/log/head", "wb") as file:
+        file.write(old)
+    assert verify(folder).ok
+    log.append([{"kind": "notice", "text": "more"}], durable=True)
+    assert (verify(folder).ok, verify(folder).entries) == (True, COUNT + 2)
 
 
 def test_head_of_another_log_is_found(folder, tmp_path):
