@@ -276,16 +276,39 @@ def build(place: Place, requirements: Path, lock: bytes, uv: str) -> None:
     """Builds beside, marks ready, renames into place; an older environment stays until then.
 
     Raises:
-        SetupError: neither uv nor pip could do it; the older environment is untouched.
+        SetupError: neither uv nor pip could do it; the older environment is untouched, nothing half-made is left.
     """
     for leftover in (place.new, place.old):
         shutil.rmtree(leftover, ignore_errors=True)
+    started = time.monotonic()
+    try:
+        folders = install(place, requirements, lock, uv)
+        settle(place)
+        mark_ready(place, folders, lock)
+    except BaseException:
+        shutil.rmtree(place.new, ignore_errors=True)
+        raise
+    if place.venv.exists() or place.venv.is_symlink():
+        os.rename(place.venv, place.old)
+    os.rename(place.new, place.venv)
+    if place.old.is_symlink():
+        place.old.unlink()
+    shutil.rmtree(place.old, ignore_errors=True)
+    place.failed.unlink(missing_ok=True)
+    say(f"ready after {time.monotonic() - started:.0f} s")
+
+
+def install(place: Place, requirements: Path, lock: bytes, uv: str) -> list[str]:
+    """Fills `place.new` with uv or pip, the other one if the first fails; returns its library folders.
+
+    Raises:
+        SetupError: both failed; the one that tells more.
+    """
     ways = [("pip", "")] if not uv else [("uv", uv), ("pip", "")]
     if uv and pip_is_configured():
         ways.reverse()
     env = environment_for_tools()
     count = sum(1 for line in lock.split(b"\n") if b"==" in line and not line.startswith(b"#"))
-    started = time.monotonic()
     failures: list[SetupError] = []
     for name, tool in ways:
         say(
@@ -297,30 +320,22 @@ def build(place: Place, requirements: Path, lock: bytes, uv: str) -> None:
                 build_with_uv(tool, place.new, requirements, env)
             else:
                 build_with_pip(place.new, requirements, env)
-            folders = library_folders(place.new, lock)
-            break
+            return library_folders(place.new, lock)
         except SetupError as error:
             failures.append(error)
             if len(failures) < len(ways):
                 say(f"{name} could not do it: {error}")
-    else:
-        shutil.rmtree(place.new, ignore_errors=True)
-        raise failures[-1] if failures[-1].code != "setup.venv" else failures[0]
-    settle(place)
+    raise failures[-1] if failures[-1].code != "setup.venv" else failures[0]
+
+
+def mark_ready(place: Place, folders: list[str], lock: bytes) -> None:
+    """Writes `.ready`, the last file of an environment; start.py reads it (format there)."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     head = "\n".join([start.READY_FORMAT, version, *folders]) + "\n\n"
     with open(place.new / start.READY, "wb") as file:
         file.write(head.encode() + lock)
         file.flush()
         os.fsync(file.fileno())
-    if place.venv.exists() or place.venv.is_symlink():
-        os.rename(place.venv, place.old)
-    os.rename(place.new, place.venv)
-    if place.old.is_symlink():
-        place.old.unlink()
-    shutil.rmtree(place.old, ignore_errors=True)
-    place.failed.unlink(missing_ok=True)
-    say(f"ready after {time.monotonic() - started:.0f} s")
 
 
 def failed_lately(place: Place, lock: bytes) -> bool:

@@ -108,3 +108,18 @@ def test_failed_renewal_is_tried_again_for_another_lock_or_after_a_while(tmp_pat
     assert not bootstrap.failed_lately(place, b"one")
     monkeypatch.setattr(bootstrap.time, "time", lambda: now - 5)
     assert not bootstrap.failed_lately(place, b"one")
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError, bootstrap.SetupError("x", "y", "z")])
+def test_set_up_that_is_stopped_leaves_nothing_half_made(tmp_path, monkeypatch, stop):
+    place = bootstrap.Place(tmp_path / ".venv")
+    place.venv.mkdir()
+
+    def stopped(place, *rest):
+        (place.new / "bin").mkdir(parents=True)
+        raise stop
+
+    monkeypatch.setattr(bootstrap, "install", stopped)
+    with pytest.raises(stop if isinstance(stop, type) else bootstrap.SetupError):
+        bootstrap.build(place, tmp_path / "lock", b"", "")
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".venv")] == [".venv"]

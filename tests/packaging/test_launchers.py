@@ -65,18 +65,19 @@ def test_uv_that_fails_is_said_and_pip_takes_over(checkout):
     assert checkout.leftovers() == []
 
 
-def test_nothing_of_the_callers_surroundings_is_imported(quick, tmp_path):
+@pytest.mark.guarantee("G-ISOLATED")
+def test_nothing_of_the_callers_surroundings_is_imported(checkout, tmp_path):
     trap = tmp_path / "trap"
     (trap / "cli").mkdir(parents=True)
     for name in ("os.py", "json.py", "tiny.py", "start.py", "sitecustomize.py", "usercustomize.py", "cli/opsx.py"):
         (trap / name).write_text("raise SystemExit('taken from the wrong place')\n")
-    quick.env |= {"PYTHONPATH": str(trap), "PYTHONSTARTUP": str(trap / "os.py"), "PYTHONHOME": str(trap)}
+    checkout.env |= {"PYTHONPATH": str(trap), "PYTHONSTARTUP": str(trap / "os.py"), "PYTHONHOME": str(trap)}
     for _ in ("first", "warm"):
-        said = answer(quick.run(cwd=trap))
+        said = answer(checkout.run(cwd=trap))
         assert (said["isolated"], said["no_site"], said["utf8"]) == (1, 1, 1)
         assert said["cwd"] == str(trap)
         assert not any(str(trap) in entry for entry in said["path"])
-        assert str(quick.root) in said["path"] and said["added"] == []
+        assert str(checkout.root) in said["path"] and said["added"] == []
 
 
 def test_launcher_is_found_through_links_from_any_folder(quick, tmp_path):
@@ -158,6 +159,7 @@ def test_offline_first_run_says_what_failed_and_leaves_nothing(quick):
     assert not (quick.root / ".venv").exists() and quick.leftovers() == []
 
 
+@pytest.mark.guarantee("G-LOCKED")
 def test_wheel_with_another_hash_is_not_installed(quick):
     lock = quick.root / "requirements.lock"
     lock.write_text(lock.read_text().replace("sha256:", "sha256:0000")[:-5] + "\n")
@@ -166,10 +168,23 @@ def test_wheel_with_another_hash_is_not_installed(quick):
     assert not (quick.root / ".venv").exists()
 
 
+@pytest.mark.guarantee("G-LOCKED")
+@pytest.mark.parametrize("with_uv", [True, False])
+def test_lock_without_hashes_installs_nothing(checkout, with_uv):
+    if with_uv:
+        checkout.with_uv()
+    (checkout.root / "requirements.lock").write_text("# opsagent lock 1 0000\ntiny==1.0\n")
+    done = checkout.run()
+    assert (done.returncode, done.stdout) == (7, "")
+    assert "error[setup.install]" in done.stderr and not (checkout.root / ".venv").exists()
+
+
+@pytest.mark.guarantee("G-LOCKED")
 def test_set_up_that_was_killed_is_taken_up_cleanly(quick):
     (quick.root / ".venv.new" / "bin").mkdir(parents=True)
     (quick.root / ".venv.new" / "bin" / "python").write_text("half")
     (quick.root / ".venv" / "bin").mkdir(parents=True)
+    (quick.root / ".venv.old" / "lib").mkdir(parents=True)
     assert answer(quick.run())["tiny"] == "1.0"
     assert quick.leftovers() == []
 
@@ -294,6 +309,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.guarantee("G-ROOT-OWN")
 @pytest.mark.parametrize("how", WAYS)
 def test_root_runs_nothing_that_others_can_change(quick, how):
     if not AS_ROOT:
@@ -308,6 +324,7 @@ def test_root_runs_nothing_that_others_can_change(quick, how):
     assert not (quick.root / ".venv").exists()
 
 
+@pytest.mark.guarantee("G-ROOT-OWN")
 def test_root_runs_nothing_once_it_was_set_up_and_then_opened_to_others(quick):
     assert answer(quick.run())["tiny"] == "1.0"
     if not AS_ROOT:
@@ -326,6 +343,22 @@ def test_root_runs_nothing_once_it_was_set_up_and_then_opened_to_others(quick):
         shutil.rmtree(quick.root)
         shutil.copytree(kept, quick.root, symlinks=True)
         assert answer(quick.run())["tiny"] == "1.0", how
+
+
+@pytest.mark.guarantee("G-ROOT-OWN")
+def test_root_does_not_even_start_a_python_of_somebody_else(quick, tmp_path):
+    quick.run()
+    python = quick.root / ".venv" / "bin" / "python"
+    python.unlink()
+    python.write_text(f"#!/bin/sh\n: >{tmp_path}/was-run\n")
+    python.chmod(0o755)
+    if AS_ROOT:
+        os.chown(python, 12345, 0)
+        done = quick.run()
+        assert done.returncode == 4 and "error[setup.foreign]" in done.stderr
+        assert not (tmp_path / "was-run").exists()
+    else:
+        assert quick.run().returncode == 0 and (tmp_path / "was-run").exists()
 
 
 def test_sticky_parent_is_no_fault(quick):
