@@ -41,7 +41,8 @@ SOURCE = """
 0: 状态; 检查; 正常吗
 
 [disk]
-2: gb|gib|tb|megabyte|gigabyte .. left|free|available; <path> .. percentage|percent|usage|used|capacity; run|running|ran out of room;
+2: gb|gib|tb|megabyte|gigabyte .. left|free|available; <path> .. percentage|percent|usage|used|capacity;
+   run|running|ran out of room;
    disk !disk io !disk latency; disc; storage; partition; filesystem; file system; free space; space left; df;
    volume full; inode; inodes; enospc; mount; mounts; mounted; nfs
 3: no space left; out of space; disk full; run|ran|running out of inodes|space; <path> .. full|filling
