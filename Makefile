@@ -1,8 +1,8 @@
 # `make check` is what CI runs. The first call makes ./.venv-test from the committed lock; nothing else is installed.
 
 PYTHON = $$(sh launch/setup.sh test-environment)
-# Test files share slow preparations, so a file stays on one worker.
-PYTEST = "$(PYTHON)" -m pytest -n $(WORKERS) --dist loadfile
+# Neighbours mostly stay on one worker, and a worker that is done takes from the other.
+PYTEST = "$(PYTHON)" -m pytest -n $(WORKERS) --dist worksteal
 WORKERS ?= 2
 CODE = .
 
