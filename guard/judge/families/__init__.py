@@ -9,10 +9,106 @@ if TYPE_CHECKING:
     from guard.judge.engine import Program
 
 _NAMES = {
-    "shellbuiltins": """: true false cd pushd popd dirs echo printf test [ exit return break continue shift read set shopt eval
-        exec source . type hash alias unalias let getopts wait jobs fg bg disown trap umask ulimit pwd history mapfile readarray
-        enable bind complete compgen compopt caller suspend logout times fc coproc local export declare typeset readonly unset
-        builtin command help""",
+    "containers": """
+        argocd cilium consul crictl ctr docker docker-compose eksctl flux helm istioctl k k3d k9s kind kops
+        kubeadm kubecolor kubectl kubectx kubens kustomize linkerd microk8s minikube nerdctl nomad oc podman
+        podman-compose rancher skaffold stern tilt vault velero
+    """,
+    "files": """
+        7z 7za 7zr 7zz ar borg brotli bsdtar bunzip2 bzip2 chacl chattr chcon chgrp chmod chown code
+        compress cp cpio dd duplicity ed emacs ex fallocate gcp gedit gio-trash gmv gtar gunzip gzip helix
+        hx install joe kak link ln lz4 lzma lzop mcedit micro mkdir mkfifo mknod mmv mv nano ne nvim pbzip2
+        pico pigz pixz prename qmv rar rename restic restorecon rm rmdir rsnapshot rvim scrub semanage
+        setcap setfacl setfattr setsebool shred srm subl tar touch trash trash-empty trash-put truncate
+        uncompress unlink unlzma unrar unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo zstd
+    """,
+    "network": """
+        ab acme.sh aria2c arp arping arptables axel brctl bridge certbot chisel chronyc chronyd conntrack
+        curl curlftpfs delv dhclient dhcpcd dig drill ebtables ethtool fail2ban-client finger firewall-cmd
+        firewall-offline-cmd fping frpc ftp gost gpg gpg2 gpgv grpcurl hciconfig hey host http https hydra
+        ifconfig ifdown ifenslave ifup ip ip-tunnel ip6tables ip6tables-restore ip6tables-save iperf iperf3
+        ipset iptables iptables-legacy iptables-nft iptables-restore iptables-save ipvsadm iwconfig k6 kdig
+        lftp links locust mail mailx masscan mii-tool msmtp mtr mutt nc nc.openbsd nc.traditional ncat ncftp
+        netcat netfilter-persistent netplan netstat nft ngrep ngrok nikto nmap nmcli nmtui nslookup ntalk
+        ntpdate ntpq ntpstat ntptime openssl ping ping6 proxytunnel rcp rfkill rlogin route rpcclient rsh
+        rsync scp sendmail sftp siege smbclient sntp socat sqlmap ss ssh-add ssh-copy-id ssh-keygen
+        ssh-keyscan strongswan swaks talk tc tcpdump tcpflow tcptraceroute telnet tftp tracepath traceroute
+        traceroute6 tshark ufw vconfig vegeta w3m websocat wg wg-quick wget whois wireshark wrk xh
+        youtube-dl yt-dlp zmap
+    """,
+    "packages": """
+        add-apt-repository ant apk apt apt-add-repository apt-cache apt-config apt-file apt-get apt-key
+        apt-listchanges apt-mark aptitude asdf bazel brew bun bundle bundler bunx cabal cargo choco composer
+        conan conda corepack cpan cpanm cs debconf-set-selections debconf-show deborphan debsums dlocate dnf
+        dnf5 do-release-upgrade dotnet dpkg dpkg-deb dpkg-divert dpkg-query dpkg-reconfigure
+        dpkg-statoverride dub emerge eopkg equery eselect flatpak fnm gem ghcup go gofmt gradle guix hatch
+        helmfile lein lerna luarocks mamba mas microdnf micromamba mise mix mvn n needrestart nimble nix
+        nix-build nix-channel nix-env nix-shell nix-store nixos-rebuild npm npx nuget nvm nx opam opkg
+        pacman paru pdm pear pecl pip pip3 pipenv pipx pkg pkg_add pkg_delete pkgin pnpm pnpx poetry
+        popularity-contest port ppa-purge pyenv qlist raco rbenv rebar3 rpm rush rustup rvm rye sbt scoop
+        sdk slackpkg snap softwareupdate stack swupd tasksel tdnf tlmgr turbo unattended-upgrade uv uvx
+        vcpkg virtualenv volta winget xbps-install xbps-query xbps-remove yarn yay yum zypper
+    """,
+    "scripts": """
+        awk gawk gsed mawk nawk original-awk sed
+    """,
+    "search": """
+        ack ack-grep ag bfs bzgrep egrep fd fdfind fgrep find gfind ggrep grep pt rg rgrep ug ugrep updatedb
+        xzgrep zegrep zfgrep zgrep zstdgrep
+    """,
+    "shellbuiltins": """
+        . : [ alias bg bind break builtin caller cd command compgen complete compopt continue coproc declare
+        dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local
+        logout mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend
+        test times trap true type typeset ulimit umask unalias unset wait
+    """,
+    "system": """
+        aa-complain aa-disable aa-enforce aa-status acpi addgroup adduser apparmor_parser arch atop auditctl
+        augenrules aureport ausearch authselect biosdecode bmon btm btop busctl chage chfn chgpasswd
+        chkconfig chpasswd chsh coredumpctl cpu-checker cpuid crontab ctop dbus-monitor dbus-send delgroup
+        deluser depmod dmesg dmidecode dracut dstat faillog fastfetch free fuser gdbus getcap getenforce
+        getent getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv grub-install
+        grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl htop hwinfo id ifstat iftop init insmod
+        inxi iostat iotop ipcs isainfo journalctl kexec kill killall killall5 kvm-ok last lastb lastlog
+        ldconfig ldconfig_p ldd loadavg locale localectl logger loginctl logrotate lsattr lsb_release lscpu
+        lsdev lshw lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lsmem lsmod lsns lsof lspci lsscsi
+        lstopo lsusb machine machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe mpstat neofetch
+        nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi pam-auth-update passwd
+        pgrep pidof pidstat pkill pmap poweroff powertop procinfo ps pstree pv pwconv pwdx qdbus rc-service
+        rc-status rc-update realm reboot renice resolvectl rmmod runlevel sar screenfetch semodule sensors
+        service sestatus setenforce sg shutdown skill slabtop slay smem snice supervisorctl sw_vers swapoff
+        swapon sync sysctl systemctl systemd-analyze systemd-cgls systemd-cgtop systemd-delta
+        systemd-detect-virt systemd-escape systemd-id128 systemd-path systemd-resolve sysv-rc-conf telinit
+        timedatectl tload top tuned-adm uac uname update-alternatives update-grub update-initramfs
+        update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr vipw virsh virt-what visudo
+        vm_stat vmstat w wall who whoami write xkill zkill
+    """,
+    "text": """
+        addr2line apropos b2sum b3sum base32 base64 basename basenc bat batcat bzcat c++filt cal cat ccze
+        cheat cksum cloc cmp col colordiff colrm column comm cowsay crc32 csplit csvcut csvgrep csvjson
+        csvlook csvsort csvstat cut datamash date df diff diff3 diffstat dir dirname dnsdomainname
+        domainname dos2unix du envsubst exa expand expr eza factor figlet file findmnt fmt fold fx getconf
+        getfacl getfattr getopt gron gzcat hd head hexdump hexyl highlight hostname iconv in2csv info
+        infocmp jless join jq less locate logname lolcat look ls lsd lz4cat mac2unix man md5 md5sum mdcat
+        mktemp mlr more most mountpoint namei ncal nisdomainname nl nm nproc objdump od paste patch pathchk
+        pg plocate pr printenv ptx pygmentize readelf readlink realpath recode rev rlog scc sdiff seq
+        sha1sum sha224sum sha256sum sha384sum sha512sum shasum shuf size sleep sloccount sort split sponge
+        stat strings sum tac tail tee tidy tldr toilet tokei tput tr tree tsort tty unexpand uniq unix2dos
+        unvis usleep vdir vis wc wdiff whatis whereis which xmllint xsv xxd xxhsum xzcat yes ypdomainname yq
+        zcat zcmp zdiff zless zmore zstdcat
+    """,
+    "vcs": """
+        bzr gh git git-lfs gitk glab hg lazygit svn tig
+    """,
+    "wrappers": """
+        abduco ash at atq atrm autossh bash batch busybox bwrap byobu capsh catchsegv cgexec choom chronic
+        chroot chrt cpulimit csh dash dbus-run-session direnv doas dtach dumb-init elvish entr env expect
+        fakeroot faketime firejail fish flock gosu gtime gtimeout ionice ksh ksh93 linux32 linux64 ltrace
+        minicom mksh nice nohup nsenter nu numactl parallel pkexec posh powershell prlimit proxychains pwsh
+        rbash runuser rzsh screen script setarch setpriv setsid sh slogin softlimit ssh ssh-agent sshpass
+        stdbuf strace su su-exec sudo sudoedit systemd-inhibit systemd-run taskset tcsh time timeout tini
+        tmux torsocks toybox unbuffer unshare viddy watch xargs xonsh xvfb-run yash zellij zsh
+    """,
 }
 
 PROGRAMS: dict[str, str] = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -1,0 +1,193 @@
+"""find, grep and their kin: what walks trees and looks for things."""
+
+from guard.judge.engine import R1, R2, R3, Call, Program
+from guard.judge.options import Parsed
+from guard.judge.rules import custom, many, reader
+from guard.judge.shell.syntax import Expansion, Word
+from guard.judge.shell.words import unknown
+
+EXAMPLES = {
+    "R0": (
+        "find . -name '*.log' -mtime +7", "find / -size +100M -print0", "find . -type f -exec grep -l x {} +", "find . -exec ls -l {} \\;",
+        "find . \\( -name a -o -name b \\) -printf '%p\\n'", "grep -rn 'rm -rf' .", "grep -E 'a|b' f", "rg foo src", "rg -n -g '*.py' foo", "fd foo", "ag foo",
+        "find . -exec sh -c 'ls -l \"$1\"' _ {} \\;", "locate x", "grep -c ^processor /proc/cpuinfo", "find . -newer f -ls", "git grep foo",
+    ),
+    "R1": ("find . -fprint out", "find . -fls out", "find . -fprintf out %p"),
+    "R2": (
+        "rg --pre x foo", "rg --hostname-bin=x foo", "ag --pager x foo", "find . -exec foo {} \\;", "find . -exec chmod 777 {} +", "grep x /etc/shadow",
+        "find . -exec sh -c 'echo {}' \\;", "find . -okdir foo {} \\;", "fd . -x foo", "find . -nosuch",
+    ),
+    "R3": ("find . -delete", "find . -name x -exec rm -rf {} +", "find . -ok rm -r {} \\;", "find . -execdir rm -rf {} \\;", "fd . -x rm -rf"),
+}  # fmt: skip
+
+_FIND_VALUE = frozenset(
+    (
+        "-amin -anewer -atime -cmin -cnewer -context -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links "
+        "-lname -maxdepth -mindepth -mmin -mtime -name -newer -path -perm -printf -regex -regextype -samefile -size -type -uid -used -user "
+        "-wholename -xtype -D -flags -Bmin -Btime -Bnewer -newerXY -xattrname -depth_ -f"
+    ).split()
+)
+_FIND_FLAG = frozenset(
+    (
+        "-daystart -depth -d -empty -executable -false -follow -ignore_readdir_race -ls -mount -nogroup -noignore_readdir_race -noleaf -nouser -print "
+        "-print0 -prune -quit -readable -true -warn -nowarn -writable -xdev -H -L -P -not -and -or -a -o ! ( ) , -help -version --help --version "
+        "-E -X -x -s -O0 -O1 -O2 -O3 -xattr -sparse -acl"
+    ).split()
+)
+_FIND_FILE = frozenset(("-fprint", "-fprint0", "-fls"))
+_FIND_RUN = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+
+
+def find(call: Call) -> None:
+    """find(1): an expression in which some words act."""
+    args, at = call.args, 0
+    paths: list[Word] = []
+    started = False
+    while at < len(args):
+        word = args[at]
+        value = word.value
+        at += 1
+        if value is None or word.globs:
+            prefix = word.prefix
+            if not started and (prefix and prefix[0] != "-"):
+                paths.append(word)
+                continue
+            if prefix[:1] == "-" or not prefix:
+                if word.splits or word.globs or not word.quoted:
+                    call.flag("options-from-expansion")
+                elif prefix[:1] == "-":
+                    call.opaque("a test or action that the text does not tell", word)
+                else:
+                    call.flag("options-from-expansion")
+            continue
+        if value in _FIND_FLAG:
+            started = started or value not in ("-H", "-L", "-P")
+            continue
+        if value in _FIND_VALUE or (value.startswith("-newer") and len(value) == 8):
+            started = True
+            at += 1
+            continue
+        if value == "-delete":
+            call.note(R3, "find.delete", "removes everything that it finds", word)
+        elif value in _FIND_FILE:
+            started = True
+            if at < len(args):
+                call.writes(args[at])
+            at += 1
+        elif value == "-fprintf":
+            if at < len(args):
+                call.writes(args[at])
+            at += 2
+        elif value in _FIND_RUN:
+            started = True
+            end = at
+            while end < len(args) and args[end].value not in (";", "+"):
+                end += 1
+            if end < len(args) and args[end].value == "+" and (args[end - 1].value != "{}"):
+                later = end + 1
+                while later < len(args) and args[later].value != ";":
+                    later += 1
+                end = later if later < len(args) else end
+            inner = [_found(piece, paths) for piece in args[at:end]]
+            if not inner:
+                call.opaque("an action without a command", word)
+            else:
+                call.argv(inner)
+            at = end + 1
+        elif value == "-files0-from":
+            if at < len(args):
+                call.reads(args[at])
+            at += 1
+        elif value.startswith("-"):
+            started = True
+            if not (value.startswith("-O") or value.lstrip("-").isdigit()):
+                call.note(R2, "find.unknown", f"{value} is not a known test or action", word, "law 2")
+        elif not started:
+            paths.append(word)
+
+
+def _found(word: Word, paths: "list[Word]") -> Word:
+    """`{}` inside an action: some path below the starting points, which never looks like an option."""
+    text = word.value
+    if text is None or "{}" not in text:
+        return word
+    root = paths[0].value if len(paths) == 1 and paths[0].value is not None and not paths[0].globs else None
+    root = root or "."
+    parts: list[str | Expansion] = []
+    for index, piece in enumerate(text.split("{}")):
+        if index:
+            parts.extend((f"{root.rstrip('/')}/" if root != "/" else "/", Expansion("param", "", True)))
+        if piece:
+            parts.append(piece)
+    merged: list[str | Expansion] = []
+    for part in parts:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return Word(word.span, None, tuple(merged), True, False, False, appended=True)
+
+
+def _grep(call: Call, parsed: Parsed) -> None:
+    operands = parsed.operands
+    if not (parsed.has("-e") or parsed.has("-f")):
+        operands = operands[1:]
+    for word in operands:
+        call.reads(word)
+    if parsed.has("-r") or parsed.has("-R"):
+        call.judge.flags.add("recursive-read")
+        call.judge.plain = False
+
+
+def _ripgrep(call: Call, parsed: Parsed) -> None:
+    operands = parsed.operands if (parsed.has("-e") or parsed.has("-f") or parsed.has("--files")) else parsed.operands[1:]
+    for word in operands:
+        call.reads(word)
+    call.flag("recursive-read", "helper")
+
+
+def _fd(call: Call) -> None:
+    args = list(call.args)
+    call.flag("helper")
+    for at, word in enumerate(args):
+        if word.value in ("-x", "--exec", "-X", "--exec-batch"):
+            end = at + 1
+            while end < len(args) and args[end].value != ";":
+                end += 1
+            inner = [_found(piece, []) for piece in args[at + 1 : end]]
+            if inner:
+                call.argv([*inner, unknown(call.span, appended=True, prefix="./")])
+            else:
+                call.opaque("an action without a command", word)
+            return
+        if word.value is not None and word.value.startswith(("--exec", "-x", "-X")) and word.value not in ("-x", "-X"):
+            call.opaque("runs a command for what it finds", word)
+            return
+
+
+PROGRAMS: dict[str, Program] = {
+    **many("find gfind bfs", custom(find, plain=True)),
+    **many(
+        "grep egrep fgrep zgrep zegrep zfgrep rgrep bzgrep xzgrep pgrep_dummy ggrep zstdgrep",
+        reader(
+            "-e,--regexp: -f,--file:!read -i -v -w -x -c -L -l -m,--max-count: -o -q -s -b -H -h -n -T -Z -a -D: -d,--directories: -I -U -z --label: "
+            "-r,--recursive -R,--dereference-recursive --include: --exclude: --exclude-from:!read --exclude-dir: -A,--after-context: "
+            "-B,--before-context: -C,--context: -E -F -G -P -y -u -[0-9] --color? --colour? --binary-files: --line-buffered --help --version",
+            operands="data", check=_grep, unknown="R0",
+        ),
+    ),
+    "rg": reader(
+        "-e,--regexp: -f,--file:!read --pre:!exec --pre-glob: --hostname-bin:!exec -z,--search-zip!helper -g,--glob: --iglob: -t,--type: -T,--type-not: "
+        "-A,--after-context: -B,--before-context: -C,--context: -m,--max-count: -d,--max-depth: -j,--threads: -M,--max-columns: -r,--replace: "
+        "--sort: --sortr: --color: --colors: -E,--encoding: --engine: --type-add: --type-clear: --ignore-file: --files --max-filesize: -i -S -s -n -N -l -c -o -v -w -x -u -uu -uuu -U -P -F -H -I -L -a -q -p -0 -. "
+        "--hidden --no-ignore --count --json --stats --type-list --files-with-matches --files-without-match --ignore-case --line-number --heading --no-heading --vimgrep --multiline --context-separator: "
+        "--no-filename --with-filename --only-matching --passthru --pcre2 --smart-case --invert-match --word-regexp --fixed-strings --follow --trim --column --no-messages --debug --help --version --max-columns-preview --null --count-matches --no-config --no-ignore-vcs --one-file-system --crlf --text --unrestricted --case-sensitive --no-line-number --pretty --quiet --include-zero --sort-files --hyperlink-format: --no-pre --binary --line-regexp --generate: --multiline-dotall --byte-offset",
+        operands="data", check=_ripgrep, plain=False, unknown="R2",
+    ),
+    **many("ag ack ack-grep pt ugrep ug", reader("--pager:!exec -p!ok --output: --filter:!exec --pre: --ackrc:!exec --workers: --decompress", operands="data", plain=False, unknown="R0",
+                              check=lambda call, parsed: call.flag("recursive-read", "helper"))),
+    **many("fd fdfind", custom(_fd)),
+    "updatedb": custom(lambda call: call.note(R1, "updatedb.run", "writes the file name database")),
+}  # fmt: skip
+del PROGRAMS["pgrep_dummy"]
+_ = R1

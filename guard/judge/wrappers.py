@@ -1,0 +1,641 @@
+"""Commands that carry commands: sudo, env, xargs, find -exec is in `families.search`, ssh, docker exec in `containers`.
+
+Each reads its own options by its real grammar and hands the rest back to the judge, so a wrapper never lowers what it wraps.
+"""
+
+from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, HARMLESS_VARIABLES, R1, R2, Call, Program
+from guard.judge.options import Grammar, Parsed
+from guard.judge.rules import custom, many, perform
+from guard.judge.shell.syntax import Expansion, Word
+from guard.judge.shell.words import unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXAMPLES = {
+    "R0": (
+        "sudo systemctl status nginx", "sudo -n -u postgres ls /srv", "env LC_ALL=C sort f", "timeout 5 df -h", "timeout -s KILL 5s ls",
+        "nice -n 10 ls", "ionice -c2 -n7 ls", "nohup ls", "stdbuf -oL grep x f", "time ls", "xargs -n1 echo", "ls | xargs -I{} stat {}",
+        "find . -name x | xargs -0 grep -l foo", "watch -n 1 df -h", "bash -c 'ls -l'", "sh -c \"df -h | tail -1\"", "ssh web1 uptime",
+        "ssh -p 22 root@web1 'df -h && free'", "su -c 'ls' bob", "chroot /mnt ls", "flock -n /run/lock ls", "setsid ls", "doas ls",
+        "busybox ls", "taskset -c 0 ls", "sudo -l", "parallel echo ::: a b", "echo ls | bash", "chrt -b 0 ls",
+    ),
+    "R1": ("nohup ls > out",),
+    "R2": (
+        "sudo -i", "sudo -e /etc/x", "env -S 'foo bar'", "env PATH=. ls", "bash x.sh", "curl -s http://x/ | sh", "bash -c \"$X\"",
+        "ls | xargs", "xargs -I{} sh -c 'echo {}'", "ssh web1", "ssh -o ProxyCommand=x web1 ls", "script -c 'ls' out", "bash --rcfile x -c ls",
+        "find . | xargs -a f rm", "parallel < jobs", "at now < f", "sh", "su - bob", "strace -o f ls", "expect -c 'spawn sh'",
+    ),
+    "R3": (
+        "sudo rm -rf /srv", "env X=1 rm -r x", "timeout 5 rm -rf x", "nice rm -rf x", "xargs rm -rf", "bash -c 'rm -rf x'", "sh -c \"rm -rf $X\"",
+        "ssh h rm -rf /srv", "ssh h 'rm -rf /srv'", "su -c 'rm -rf /srv'", "watch 'rm -rf x'", "parallel rm -rf ::: a b", "echo 'rm -rf /' | sh",
+        "nohup nice -n 5 sudo -u root rm -rf x", "find . | xargs -I % sh -c 'rm -rf %'", "busybox rm -rf x", "systemd-run --user rm -rf x",
+        "bash <<< 'rm -rf /srv'", "bash -lc 'rm -rf x'", "echo 'rm -rf x' | at now", "xargs -n 1 -P 4 sudo rm -rf", "chroot /mnt rm -rf x",
+        "timeout --signal=9 10 bash -c 'rm -rf x'", "setpriv --reuid 1 rm -rf x", "unshare -r rm -rf x", "nsenter -t 1 -m rm -rf x",
+    ),
+}  # fmt: skip
+
+
+class Wrapper(Program):
+    """A program whose words after its options are another command."""
+
+    __slots__ = ("grammar", "skip", "level", "text", "assigns", "bare", "before", "shell", "flags")
+
+    def __init__(
+        self,
+        options: str,
+        *,
+        skip: int = 0,
+        level: int = 0,
+        text: str = "",
+        assigns: bool = False,
+        bare: int = R2,
+        plain: bool = True,
+        before: "Callable[[Call, Parsed], None] | None" = None,
+        shell: bool = False,
+        flags: "tuple[str, ...]" = (),
+    ) -> None:
+        self.plain = plain
+        self.grammar = Grammar("posix " + options)
+        self.skip = skip
+        """Operands of its own before the command (`timeout 5`, `chroot DIR`)."""
+        self.level = level
+        self.text = text
+        self.assigns = assigns
+        self.bare = bare
+        """Level when no command follows."""
+        self.before = before
+        self.shell = shell
+        """The words are joined and given to a shell (watch, ssh)."""
+        self.flags = flags
+
+    def judge(self, call: Call) -> None:
+        parsed = self.grammar.parse(call.args)
+        perform(call, parsed)
+        if self.flags:
+            call.flag(*self.flags)
+        for word in parsed.unknown:
+            call.note(R2, f"{call.name}.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+        if self.level:
+            call.note(self.level, f"{call.name}.run", self.text or f"{call.name} changes how a program runs")
+        words = list(call.args[parsed.rest :])
+        if self.before is not None:
+            self.before(call, parsed)
+        if self.assigns:
+            while words and words[0].value is not None and "=" in words[0].value.lstrip("="):
+                assigned(call, words.pop(0))
+            while words and words[0].value is None and "=" in words[0].prefix:
+                assigned(call, words.pop(0))
+        del words[: self.skip]
+        if words and words[0].value == "--":
+            words.pop(0)
+        if not words:
+            if self.bare and not parsed.has("--help") and not parsed.has("--version"):
+                call.note(self.bare, f"{call.name}.bare", f"{call.name} without a command")
+            return
+        if self.shell:
+            joined(call, words)
+        else:
+            call.argv(words, stdin=call.stdin)
+
+
+def joined(call: Call, words: "list[Word]") -> None:
+    """Words that are joined with blanks and read by a shell."""
+    values = [call.value(word) for word in words]
+    if all(value is not None for value in values):
+        span = (words[0].span[0], words[-1].span[1]) if words[0].span != (0, 0) else call.span
+        text = " ".join(value for value in values if value is not None)
+        call.judge.text(text, span, stdin=call.stdin)
+        return
+    if len(words) > 1 and values[0] is not None and not any(
+        word.quoted and value is not None and not _plain(value) for word, value in zip(words, values, strict=True)
+    ):
+        # Expansions among plain words: the shell reads them again, so they can be anything.
+        call.argv(words, stdin=call.stdin)
+    else:
+        call.judge.text(" ".join(word.shape for word in words), call.span)
+    call.opaque("a shell reads an expansion's value again", None, "shell.dynamic-code")
+
+
+def _plain(value: str) -> bool:
+    return all(char.isalnum() or char in "_-./=:,@%+ " for char in value)
+
+
+def assigned(call: Call, word: Word) -> None:
+    """`NAME=value` given to env, sudo and their kin."""
+    text = word.value if word.value is not None else word.prefix
+    name, _, value = text.partition("=")
+    if name.startswith("OPSAGENT_"):
+        call.judge.own_touched = name
+    if name in HARMLESS_VARIABLES:
+        return
+    if name in ("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER") and value in ("cat", ""):
+        return
+    if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
+        call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
+
+
+# -- sudo and its kin -----------------------------------------------------------------------------------------------
+
+
+def _sudo(call: Call, parsed: Parsed) -> None:
+    if any(option.name in ("-i", "-s") for option in parsed.options):
+        rest = call.args[parsed.rest :]
+        call.flag("shell")
+        if not rest:
+            call.note(R2, "sudo.shell", "opens a shell of another user")
+
+
+SUDO = Wrapper(
+    "-A,--askpass!R2 -b,--background!R1 -B,--bell -C,--close-from: -D,--chdir: -E,--preserve-env? -e,--edit!R2 -g,--group: "
+    "-H,--set-home -h,--host: -i,--login -K,--remove-timestamp -k,--reset-timestamp -l,--list -n,--non-interactive "
+    "-P,--preserve-groups -p,--prompt: -R,--chroot:!R2 -r,--role: -S,--stdin -s,--shell -T,--command-timeout: -t,--type: "
+    "-U,--other-user: -u,--user: -V,--version -v,--validate --help -N,--no-update",
+    assigns=True, bare=0, plain=False, before=_sudo, flags=("privilege",),
+)  # fmt: skip
+DOAS = Wrapper("-L -n -s!R2 -a: -C: -u:", plain=False, flags=("privilege",))
+PKEXEC = Wrapper("--user: --disable-internal-agent --keep-cwd", plain=False, flags=("privilege",))
+
+
+def _su(call: Call) -> None:
+    parsed = Grammar(
+        "-c,--command: -,-l,--login -s,--shell: -m,-p,--preserve-environment -g,--group: -G,--supp-group: -P,--pty "
+        "-w,--whitelist-environment: -f,--fast -u,--user: -T,--no-pty --session-command: --help --version"
+    ).parse(call.args)
+    call.flag("privilege")
+    codes = [option for option in parsed.options if option.name in ("-c", "--session-command")]
+    for option in codes:
+        call.code(option.value)
+    if parsed.unknown:
+        call.opaque("an option that is not known", parsed.unknown[0])
+    rest = [word for word in parsed.operands if word.value != "-"]
+    shell = parsed.value("-s")
+    if shell is not None:
+        name = call.value(shell) or ""
+        if name not in ("/bin/bash", "/bin/sh", "/usr/bin/bash", "bash", "sh", "/bin/dash", "/bin/zsh"):
+            call.opaque("another program as shell", shell)
+    if call.name == "runuser" and parsed.has("-u") and rest:
+        call.argv(rest, stdin=call.stdin)
+        return
+    if len(rest) > 1:
+        # `su bob -c x` is read above; words after the user go to the shell.
+        if rest[1].value == "-c" and len(rest) > 2:
+            call.code(rest[2])
+        else:
+            call.opaque("arguments for a shell of another user", rest[1])
+    elif not codes:
+        call.note(R2, "su.shell", "opens a shell of another user")
+
+
+# -- environment and limits -----------------------------------------------------------------------------------------
+
+
+def _env_split(call: Call, parsed: Parsed) -> None:
+    for option in parsed.options:
+        if option.name == "-S":
+            value = call.value(option.value) if option.value is not None else None
+            rest = call.args[parsed.rest :]
+            call.opaque("env -S splits a text into a command", option.word, "env.split")
+            if value is not None:
+                words = [Word(option.word.span, piece, (), True) for piece in value.split()]
+                while words and words[0].value is not None and "=" in words[0].value:
+                    assigned(call, words.pop(0))
+                if words:
+                    call.argv([*words, *rest], stdin=call.stdin)
+
+
+ENV = Wrapper(
+    "-i,-,--ignore-environment -u,--unset: -C,--chdir: -S,--split-string: -0,--null -v,--debug --block-signal? "
+    "--default-signal? --ignore-signal? --list-signal-handling --help --version -a,--argv0:",
+    assigns=True, bare=0, before=_env_split,
+)  # fmt: skip
+
+
+# -- xargs and parallel ---------------------------------------------------------------------------------------------
+
+_XARGS = Grammar(
+    "posix -0,--null -a,--arg-file:!read -d,--delimiter: -E: -e,--eof? -I: -i,--replace? -J: -L: -l,--max-lines? "
+    "-n,--max-args: -o,--open-tty -P,--max-procs: -p,--interactive --process-slot-var: -r,--no-run-if-empty -R: "
+    "-s,--max-chars: -S: --show-limits -t,--verbose -x,--exit --help --version"
+)
+
+
+def _xargs(call: Call) -> None:
+    parsed = _XARGS.parse(call.args)
+    perform(call, parsed)
+    for word in parsed.unknown:
+        call.note(R2, "xargs.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+    words = list(call.args[parsed.rest :])
+    if not words:
+        return
+    holder = ""
+    for option in parsed.options:
+        if option.name in ("-I", "-J"):
+            holder = (call.value(option.value) or "{}") if option.value is not None else "{}"
+        elif option.name in ("-i", "--replace"):
+            holder = (call.value(option.value) or "{}") if option.value is not None else "{}"
+    if holder:
+        words = [_filled(word, holder) for word in words]
+    else:
+        words.append(unknown(words[-1].span, splits=True, appended=True))
+    call.argv(words, stdin=None)
+
+
+def _filled(word: Word, holder: str) -> Word:
+    """A word with the replacement string as a hole."""
+    text = word.value
+    if text is None or holder not in text:
+        return word
+    parts: list[str | Expansion] = []
+    for index, piece in enumerate(text.split(holder)):
+        if index:
+            parts.append(Expansion("param", "", True))
+        if piece:
+            parts.append(piece)
+    return Word(word.span, None, tuple(parts), True, False, False, appended=True)
+
+
+_PARALLEL = Grammar(
+    "posix -0,--null -j,--jobs,-P,--max-procs: -k,--keep-order -n,--max-args: -N: -L: -l? -m -X -I: -i? -d,--delimiter: -a,--arg-file:!read "
+    "-C,--colsep: -q,--quote -t,--verbose -v --bar --eta --progress --dry-run,--dryrun --halt: --timeout: --retries: --delay: "
+    "--tag --line-buffer,--lb --no-run-if-empty,-r -u,--ungroup --group --will-cite --pipe --block: --load: --memfree: --nice: "
+    "--citation!R2 --joblog:!write --results:!write --resume --tmpdir: -S,--sshlogin:!R2 --sshloginfile:!R2 --env: --wd:,--workdir: "
+    "--transferfile:!R2 --return:!R2 --cleanup!R2 --tmux!R2 --shuf --max-lines: --help --version --plain --silent --xargs --trim: --tagstring:"
+)
+
+
+def _parallel(call: Call) -> None:
+    parsed = _PARALLEL.parse(call.args)
+    perform(call, parsed)
+    for word in parsed.unknown:
+        call.note(R2, "parallel.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+    words = list(call.args[parsed.rest :])
+    command: list[Word] = []
+    inputs: list[list[Word]] = []
+    for word in words:
+        if word.value in (":::", ":::+", "::::", "::::+"):
+            inputs.append([])
+        elif inputs:
+            inputs[-1].append(word)
+        else:
+            command.append(word)
+    if not command:
+        if inputs:
+            for word in inputs[0]:
+                call.code(word)
+        else:
+            call.opaque("parallel runs the lines it reads", None, "shell.stdin-code")
+            if call.stdin:
+                call.judge.text(call.stdin, call.span)
+        return
+    text = " ".join(word.shape for word in command)
+    if any(word.value is None for word in command):
+        call.opaque("a shell reads an expansion's value again", None, "shell.dynamic-code")
+    filled = text.replace("{}", "X").replace("{.}", "X").replace("{/}", "X").replace("{1}", "X").replace("{2}", "X")
+    known = [word for group in inputs for word in group]
+    if known and all(word.value is not None and _plain(word.value) for word in known):
+        filled = filled if filled != text else f"{text} {known[0].value}"
+        call.judge.text(filled, call.span)
+        return
+    if len(command) == 1 and any(char in text for char in " ;|&"):
+        call.opaque("a shell reads the input lines again", None, "shell.dynamic-code")
+        call.judge.text(filled, call.span)
+        return
+    # GNU parallel quotes what it puts in, so the input is data to the command.
+    call.argv([_filled(word, "{}") for word in command] + [unknown(call.span, splits=True, appended=True)])
+
+
+# -- shells ---------------------------------------------------------------------------------------------------------
+
+_SHELL_FLAGS = frozenset("abefhkmnptuvxBCEHPTlirs")
+
+
+def _shell(call: Call) -> None:
+    """bash, sh, dash, zsh, ksh, ash: `-c TEXT`, a script file, or standard input."""
+    args = call.args
+    at, code = 0, False
+    stdin = False
+    while at < len(args):
+        value = args[at].value
+        if value is None:
+            if not args[at].prefix or args[at].prefix[0] != "-":
+                break
+            call.opaque("an option that the text does not tell", args[at])
+            at += 1
+            continue
+        if value in ("--", "-"):
+            at += 1
+            break
+        if value.startswith("--"):
+            name = value.partition("=")[0]
+            if name in ("--rcfile", "--init-file"):
+                call.note(R2, "shell.rcfile", "runs a file first", args[at], "law 2")
+                at += 1
+            elif name in ("--help", "--version"):
+                return
+            elif name not in ("--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose", "--noediting"):
+                call.opaque("an option that is not known", args[at])
+            if name == "--login":
+                call.flag("helper")
+            at += 1
+            continue
+        if value[0] in "-+" and len(value) > 1:
+            flags = value[1:]
+            if set(flags) - _SHELL_FLAGS - set("coODL"):
+                call.opaque("an option that is not known", args[at])
+            if "c" in flags and value[0] == "-":
+                code = True
+            if "s" in flags:
+                stdin = True
+            if "l" in flags or "i" in flags:
+                call.flag("helper")
+            at += 1
+            if "o" in flags or "O" in flags:
+                at += 1
+            continue
+        break
+    if code:
+        if at >= len(args):
+            call.opaque("-c without a text")
+            return
+        word = args[at]
+        if word.appended:
+            call.opaque("what is appended becomes code", word, "shell.dynamic-code")
+        call.code(word, stdin=call.stdin)
+        return
+    if at < len(args) and not stdin:
+        word = args[at]
+        if word.value in ("/dev/stdin", "/dev/fd/0"):
+            call.script_from_stdin(call.name)
+            return
+        call.effect("exec", word.shape)
+        call.note(R2, "shell.script", f"runs a script that is not read here ({word.shape})", word, "law 2")
+        return
+    call.script_from_stdin(call.name)
+
+
+# -- elsewhere ------------------------------------------------------------------------------------------------------
+
+_SSH = Grammar(
+    "posix -4 -6 -A!R2 -a -C -f -G -g!R2 -K!R2 -k -M!R2 -N!R2 -n -q -s -T -t -V -v -X!R2 -x -Y!R2 -y "
+    "-B: -b: -c: -D:!R2 -E:!write -e: -F:!config -I:!R2 -i: -J: -L:!R2 -l: -m: -O:!R2 -o: -P: -p: -Q: -R:!R2 -S: -W:!R2 -w:!R2"
+)
+_SSH_SAFE = frozenset(
+    (
+        "batchmode", "connecttimeout", "connectionattempts", "serveraliveinterval", "serveralivecountmax", "loglevel", "port",
+        "user", "stricthostkeychecking", "identitiesonly", "preferredauthentications", "numberofpasswordprompts", "tcpkeepalive",
+        "addressfamily", "compression", "passwordauthentication", "pubkeyauthentication", "requesttty", "identityfile", "forwardagent",
+        "userknownhostsfile", "globalknownhostsfile", "hostkeyalgorithms", "kexalgorithms", "ciphers", "macs", "forwardx11",
+    )
+)  # fmt: skip
+
+
+def ssh_option(call: Call, word: "Word | None") -> None:
+    """`-o Name=value`: only those that name no program and no file to write are known harmless."""
+    value = call.value(word) if word is not None else None
+    if value is None or word is None:
+        call.opaque("an ssh setting that the text does not tell", word)
+        return
+    name, _, setting = value.replace(" ", "=", 1).partition("=")
+    name, setting = name.strip().lower(), setting.strip().lower()
+    if name not in _SSH_SAFE or (name in ("forwardagent", "forwardx11") and setting != "no"):
+        call.note(R2, "ssh.setting", f"the setting {name} can run programs or change how ssh is protected", word, "law 8")
+
+
+def _ssh(call: Call) -> None:
+    parsed = _SSH.parse(call.args)
+    perform(call, parsed)
+    words = list(call.args[parsed.rest :])
+    for word in parsed.unknown:
+        call.note(R2, "ssh.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+    for option in parsed.options:
+        if option.name == "-o":
+            ssh_option(call, option.value)
+    if not words:
+        if not any(option.name in ("-V", "-Q") for option in parsed.options):
+            call.note(R2, "ssh.bare", "ssh without a host")
+        return
+    host = call.value(words[0])
+    if host is None or host.startswith("-"):
+        call.opaque("a host that the text does not tell", words[0])
+        host = "?"
+    call.env("SSH_AUTH_SOCK")
+    call.judge.needs.add("remote")
+    call.judge.peers.append((host.rpartition("@")[2], _port(call, parsed), "ssh"))
+    if parsed.has("-G"):
+        call.flag("helper")
+        return
+    rest = words[1:]
+    # Options may follow the host: `ssh host -p 22 ls`.
+    more = _SSH.parse(rest)
+    if more.options or more.unknown:
+        perform(call, more)
+        for option in more.options:
+            if option.name == "-o":
+                ssh_option(call, option.value)
+        for word in more.unknown:
+            call.note(R2, "ssh.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+        rest = rest[more.rest :]
+    if not rest:
+        call.note(R2, "ssh.shell", "opens a shell on another machine")
+        return
+    call.judge.remote += 1
+    joined(call, rest)
+    call.judge.remote -= 1
+
+
+def _port(call: Call, parsed: Parsed) -> int:
+    word = parsed.value("-p")
+    value = call.value(word) if word is not None else None
+    return int(value) if value is not None and value.isdigit() and len(value) < 6 else 22
+
+
+# -- terminals, tracers, later --------------------------------------------------------------------------------------
+
+
+def _script(call: Call) -> None:
+    parsed = Grammar(
+        "-a,--append -c,--command: -E,--echo: -e,--return -f,--flush --force -I,--log-in: -B,--log-io: -O,--log-out: "
+        "-T,--log-timing: -m,--logging-format: -o,--output-limit: -q,--quiet -t,--timing? -h,--help -V,--version"
+    ).parse(call.args)
+    call.note(R2, "terminal.drive", "drives a terminal, from which an approval could be typed", None, "law 6")
+    for option in parsed.options:
+        if option.name == "-c":
+            call.code(option.value)
+    for word in parsed.operands:
+        call.writes(word, level=R1)
+
+
+def _terminal(call: Call) -> None:
+    call.note(R2, "terminal.drive", "drives a terminal, from which an approval could be typed", None, "law 6")
+    for word in call.args:
+        if word.value is not None and " " in word.value:
+            call.judge.text(word.value, word.span if word.span != (0, 0) else call.span)
+
+
+def _at(call: Call) -> None:
+    if call.name == "atq" or any(word.value in ("-l", "-V", "-c") for word in call.args):
+        return
+    if call.name == "atrm" or any(word.value in ("-d", "-r") for word in call.args):
+        call.note(R2, "at.remove", "removes a job that waits")
+        return
+    call.note(R2, "at.run", "runs commands later, when nobody looks", None, "law 1")
+    if call.stdin:
+        call.judge.text(call.stdin, call.span)
+    elif not any(word.value == "-f" for word in call.args):
+        call.opaque("the commands come from standard input", None, "shell.stdin-code")
+
+
+def _flock(call: Call) -> None:
+    parsed = Grammar(
+        "posix -c,--command: -E,--conflict-exit-code: -F,--no-fork -e,-x,--exclusive -n,--nb,--nonblock -o,--close -s,--shared "
+        "-u,--unlock -w,--wait,--timeout: --verbose -h,--help -V,--version --fcntl"
+    ).parse(call.args)
+    words = list(call.args[parsed.rest :])
+    for option in parsed.options:
+        if option.name == "-c":
+            call.code(option.value)
+    if words and (words[0].value or "x").isdigit() and len(words) == 1:
+        return
+    words = words[1:]
+    if words and words[0].value in ("-c", "--command") and len(words) > 1:
+        call.code(words[1])
+    elif words:
+        call.argv(words, stdin=call.stdin)
+
+
+def _busybox(call: Call) -> None:
+    words = list(call.args)
+    if not words or words[0].value in ("--help", "--list", "--list-full"):
+        return
+    if words[0].value is not None and words[0].value.startswith("-"):
+        call.opaque("an option that is not known", words[0])
+        return
+    call.argv(words, stdin=call.stdin)
+
+
+
+TIME = Wrapper("-p -a,--append -f,--format: -o,--output:!write -v,--verbose -q,--quiet --portability --help -V,--version -l -h", bare=0)
+WATCH = Wrapper(
+    "-b,--beep -c,--color -C,--no-color -d,--differences? -e,--errexit -g,--chgexit -n,--interval: -p,--precise -q,--equexit: "
+    "-r,--no-rerun -t,--no-title -w,--no-wrap -x,--exec -h,--help -v,--version -s,--shotsdir:!write", shell=True,
+)  # fmt: skip
+
+PROGRAMS: dict[str, Program] = {
+    "sudo": SUDO,
+    "sudoedit": custom(lambda call: call.note(R2, "sudo.edit", "edits files as another user"), plain=False),
+    "doas": DOAS,
+    "pkexec": PKEXEC,
+    "gosu": Wrapper("", skip=1, plain=False),
+    "su-exec": Wrapper("", skip=1, plain=False),
+    "fakeroot": Wrapper("-l,--lib: --faked: -s:!write -i: -u,--unknown-is-real -b: -h -v", plain=False),
+    **many("su runuser", custom(_su)),
+    "env": ENV,
+    "timeout": Wrapper(
+        "-k,--kill-after: -s,--signal: -f,--foreground --foreground --preserve-status -v,--verbose -p --help --version",
+        skip=1,
+    ),
+    "gtimeout": Wrapper("-k,--kill-after: -s,--signal: --foreground --preserve-status -v,--verbose", skip=1),
+    "nice": Wrapper("-n,--adjustment: -[0-9] --help --version", bare=0),
+    "ionice": Wrapper(
+        "-c,--class: -n,--classdata: -p,--pid:!R1 -P,--pgid:!R1 -t,--ignore -u,--uid:!R1 -h,--help -V,--version", bare=0
+    ),
+    "chrt": Wrapper(
+        "-a,--all-tasks -b,--batch -d,--deadline -f,--fifo!R1 -i,--idle -m,--max -o,--other -p,--pid!R1 -r,--rr!R1 "
+        "-R,--reset-on-fork -T,--sched-runtime: -P,--sched-period: -D,--sched-deadline: -v,--verbose -h -V", skip=1, bare=0,
+    ),
+    "taskset": Wrapper("-a,--all-tasks -c,--cpu-list -p,--pid!R1 -h,--help -V,--version", skip=1, bare=0),
+    "numactl": Wrapper(
+        "-a,--all -i,--interleave: -m,--membind: -N,--cpunodebind: -C,--physcpubind: -l,--localalloc -p,--preferred: -s,--show "
+        "-H,--hardware -b,--balancing", bare=0,
+    ),
+    "nohup": Wrapper("--help --version", bare=0),
+    "setsid": Wrapper("-c,--ctty -f,--fork!R1 -w,--wait -h,--help -V,--version"),
+    "stdbuf": Wrapper("-i,--input: -o,--output: -e,--error: --help --version"),
+    "unbuffer": Wrapper("-p", flags=("terminal",), level=R2, text="drives a terminal"),
+    "time": TIME,
+    "gtime": TIME,
+    "setarch": Wrapper("-R -3 -B -F -I -L -S -T -X -Z -v --list -h -V", bare=0, skip=1),
+    "linux64": Wrapper("-R", bare=0),
+    "linux32": Wrapper("-R", bare=0),
+    "prlimit": Wrapper(
+        "-p,--pid:!R1 -o,--output: --noheadings --raw --verbose -c,--core? -d,--data? -n,--nofile? -u,--nproc? -v,--as? -s,--stack? -t,--cpu? "
+        "-f,--fsize? -l,--memlock? -m,--rss? -h,--help -V,--version", bare=0,
+    ),
+    "softlimit": Wrapper("-a: -c: -d: -f: -l: -m: -o: -p: -r: -s: -t:", level=R2),
+    "catchsegv": Wrapper(""),
+    "cgexec": Wrapper("-g: --sticky", level=R1),
+    "setpriv": Wrapper(
+        "-d,--dump --clear-groups --groups: --inh-caps: --ambient-caps: --bounding-set: --init-groups --keep-groups --list-caps "
+        "--no-new-privs --reuid: --regid: --ruid: --euid: --rgid: --egid: --pdeathsig: --reset-env --securebits: --selinux-label: "
+        "--apparmor-profile: -h -V", plain=False, bare=0,
+    ),
+    "capsh": Wrapper("", level=R2, plain=False),
+    "chroot": Wrapper("--groups: --userspec: --skip-chdir --help --version", skip=1, plain=False),
+    "unshare": Wrapper(
+        "-m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -U,--user? -C,--cgroup? -T,--time? -f,--fork -r,--map-root-user -c,--map-current-user "
+        "--mount-proc? --map-user: --map-group: --map-auto --propagation: --setgroups: -R,--root: -w,--wd: -S,--setuid: -G,--setgid: --kill-child? "
+        "--keep-caps -h -V", level=R2, text="starts a program in other namespaces", plain=False,
+    ),
+    "nsenter": Wrapper(
+        "-a,--all -t,--target: -m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -C,--cgroup? -U,--user? -T,--time? -S,--setuid: "
+        "-G,--setgid: --preserve-credentials -r,--root? -w,--wd? -F,--no-fork -Z,--follow-context -W,--wdns: -e,--env -h -V",
+        level=R2, text="enters another namespace", plain=False,
+    ),
+    "systemd-run": Wrapper(
+        "--user --system --scope -u,--unit: -p,--property: --description: --slice: --slice-inherit -r,--remain-after-exit --send-sighup "
+        "--service-type: --uid: --gid: --nice: --working-directory: -d,--same-dir -E,--setenv: -t,--pty -P,--pipe -S,--shell -q,--quiet --wait "
+        "-G,--collect --no-block --on-active: --on-boot: --on-startup: --on-unit-active: --on-unit-inactive: --on-calendar: --on-clock-change "
+        "--on-timezone-change --path-property: --socket-property: --timer-property: -M,--machine: -H,--host: --no-ask-password -h,--help --version "
+        "--expand-environment:", level=R2, text="starts a unit outside of this command's reach", plain=False,
+    ),
+    "systemd-inhibit": Wrapper("--what: --who: --why: --mode: --list --no-pager --no-legend", level=R1, plain=False),
+    "firejail": Wrapper("", level=R2, plain=False),
+    "bwrap": Wrapper("", level=R2, plain=False),
+    "dbus-run-session": Wrapper("--config-file:!R2 --dbus-daemon:!exec", level=R1, plain=False),
+    "xvfb-run": Wrapper("-a -e: -f: -n: -p: -s: -w:", level=R1, plain=False),
+    "watch": WATCH,
+    "viddy": WATCH,
+    "xargs": custom(_xargs, plain=True),
+    "parallel": custom(_parallel),
+    **many("bash sh dash zsh ksh ash mksh rbash rzsh yash posh ksh93", custom(_shell, plain=True)),
+    **many("fish csh tcsh pwsh powershell nu elvish xonsh", custom(lambda call: _foreign_shell(call))),
+    **many("ssh autossh slogin", custom(_ssh)),
+    "sshpass": Wrapper("-p:!secret -f:!read -d: -e -P: -v -h -V", plain=False),
+    "ssh-agent": Wrapper("-a: -c -s -d -D -k!R1 -E: -O: -P: -t:", level=R1, plain=False),
+    "script": custom(_script),
+    **many("tmux screen expect zellij byobu dtach abduco minicom unbuffer", custom(_terminal)),
+    **many("at batch atq atrm", custom(_at)),
+    "flock": custom(_flock, plain=True),
+    "busybox": custom(_busybox, plain=True),
+    "toybox": custom(_busybox, plain=True),
+    **many(
+        "strace ltrace",
+        Wrapper(
+            "-c -C -d -D -f -F -ff -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -a: -b: -e: -E: -I: -o:!write -O: "
+            "-p:!R2 -P: -s: -S: -u: -U: -X: --trace: --output:!write", level=R2, text="traces a program and can slow or stop it", plain=False,
+        ),
+    ),
+    "dumb-init": Wrapper("-c,--single-child -r,--rewrite: -v,--verbose", plain=False),
+    "tini": Wrapper("-s -v -g -w -p: -e:", plain=False),
+    "entr": Wrapper("-a -c -d -n -p -r -s -z", plain=False, level=R2),
+    "direnv": Wrapper("", level=R2, plain=False),
+    "cpulimit": Wrapper("-l,--limit: -i,--include-children -z,--lazy -v -f,--foreground -b,--background -m -p,--pid:!R1 -e,--exe:!R1", plain=False),
+    "choom": Wrapper("-n,--adjust:!R1 -p,--pid:", bare=0),
+    "torsocks": Wrapper("", level=R2, plain=False),
+    "proxychains": Wrapper("-q -f:", level=R2, plain=False),
+    "chronic": Wrapper("-v -e"),
+    "faketime": Wrapper("-f -m -p: --exclude-monotonic", skip=1, level=R1, plain=False),
+}  # fmt: skip
+
+
+def _foreign_shell(call: Call) -> None:
+    if len(call.args) == 1 and call.args[0].value in ("--version", "-v", "--help"):
+        return
+    call.opaque(f"{call.name} runs code in a language that is not read here", None, "shell.foreign")
+    for index, word in enumerate(call.args):
+        if word.value is not None and word.value.lower() in ("-c", "-command", "--command") and index + 1 < len(call.args):
+            call.code(call.args[index + 1])
+
+
