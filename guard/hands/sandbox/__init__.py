@@ -59,6 +59,7 @@ class Sandbox:
             tuple(sorted(set(ports))) if profile.ports else (),
             tuple(sorted(set(hidden))),
             tuple(sorted(set(reopened))),
+            self.scratch.writable,
             syslog,
         )
         return self._pool.worker(key, profile, self.scratch)

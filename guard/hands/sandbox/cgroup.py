@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import time
 from dataclasses import dataclass
 
 from guard.hands.liveness import process_start
@@ -32,6 +33,13 @@ class PidsGroup:
             file.write(str(thread))
 
     def remove(self) -> None:
+        """Moves what is in it (our own worker threads at exit) back to the parent group, and removes it."""
+        with contextlib.suppress(OSError):
+            with open(f"{self.folder}/tasks") as file:
+                threads = file.read().split()
+            for thread in threads:
+                with open(f"{os.path.dirname(self.folder)}/tasks", "w") as file:
+                    file.write(thread)
         with contextlib.suppress(OSError):
             os.rmdir(self.folder)
 
@@ -75,5 +83,7 @@ def _remove_abandoned(parent: str) -> None:
     for entry in os.scandir(parent):
         parts = entry.name.split("-")
         ours = len(parts) == 4 and f"{parts[0]}-" == PREFIX and parts[1].isdigit() and parts[2].isdigit()
-        if ours and process_start(int(parts[1])) != int(parts[2]):
+        # In another pid namespace the number says nothing: only old ones, and only an empty one can go.
+        old = ours and time.time() - entry.stat().st_ctime > 60
+        if old and process_start(int(parts[1])) != int(parts[2]):
             PidsGroup(entry.path).remove()

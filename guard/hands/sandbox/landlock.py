@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import stat
 import struct
 import threading
 from collections.abc import Iterable, Sequence
@@ -104,9 +105,9 @@ def reach_around(masked: Iterable[str], candidates: Iterable[str]) -> Reach:
     reach = Reach(closed)
     with contextlib.suppress(OSError):
         reach.mounts = os.open("/proc/self/mounts", os.O_RDONLY | os.O_CLOEXEC)
-    for candidate in candidates:
-        folder = _nearest_existing(candidate)
-        reach.watched.setdefault(folder, signature(folder))
+    for folder in {os.path.dirname(candidate) for candidate in candidates}:
+        existing = _nearest_existing(folder)
+        reach.watched.setdefault(existing, signature(existing))
     tree = Branch({"dev": Branch()})  # device nodes are closed one by one, so /dev is always walked
     for path in closed:
         node = tree
@@ -121,7 +122,7 @@ def _allow_siblings(reach: Reach, folder: str, node: Branch, closed: frozenset[s
     if here != "/dev":
         reach.watched[here] = signature(here)
     try:
-        entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+        entries = list(os.scandir(here))
     except OSError:
         return
     for entry in entries:
@@ -134,8 +135,7 @@ def _allow_siblings(reach: Reach, folder: str, node: Branch, closed: frozenset[s
             reach.allowed.append(path)
 
 
-def _nearest_existing(path: str) -> str:
-    folder = os.path.dirname(path)
+def _nearest_existing(folder: str) -> str:
     while folder != "/" and not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     return os.path.realpath(folder)
@@ -155,7 +155,7 @@ class Rules:
         if opened is None:
             return False
         try:
-            if not os.path.isdir(f"/proc/self/fd/{opened}"):
+            if not stat.S_ISDIR(os.fstat(opened).st_mode):
                 rights &= READ_FILE | EXECUTE | WRITE_FILE | TRUNCATE | IOCTL_DEV
             self._add(RULE_PATH, struct.pack("=Qi", rights & self.rights, opened))
         except OSError:

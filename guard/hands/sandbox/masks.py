@@ -96,6 +96,10 @@ REOPENED_BY = (
 names (absolute paths, `:` between several); the rest stays closed."""
 
 
+PROGRAM_FOLDERS = ("/bin", "/sbin", "/usr/", "/dev")
+"""Homes of daemons that have none: nobody keeps keys there, and looking takes time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Masks:
     """What is closed on this machine."""
@@ -148,7 +152,7 @@ def _homes() -> list[str]:
     homes = []
     for entry in pwd.getpwall():
         home = entry.pw_dir.rstrip("/")
-        if not home.startswith("/") or home in homes:
+        if not home.startswith("/") or home in homes or home.startswith(PROGRAM_FOLDERS):
             continue
         if home != own and any(home == mount or home.startswith(mount.rstrip("/") + "/") for mount in network):
             continue

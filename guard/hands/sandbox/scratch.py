@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import os
 import shutil
 import stat
 import subprocess
 import tempfile
 import threading
-
-from guard.hands.liveness import process_start
+import time
 
 PREFIX = "opsagent-"
 SHARED_PLACE = "/tmp"  # noqa: S108 — only for a folder that mkdtemp makes there, 0700
@@ -57,7 +57,8 @@ class Scratch:
 
     def root(self) -> str | None:
         with self._lock:
-            if not self._tried or self._owner != os.getpid():
+            gone = self._root is not None and not os.path.isdir(f"{self._root}/runs")  # a cleaner of /tmp was here
+            if not self._tried or gone or self._owner != os.getpid():
                 self._owner, self._tried = os.getpid(), True
                 self._root = self._make_root()
             return self._root
@@ -66,12 +67,15 @@ class Scratch:
         for place in self._places if self._places is not None else standard_places():
             _remove_abandoned(place)
             try:
-                root = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-{process_start(os.getpid())}-", dir=place)
-                os.mkdir(f"{root}/runs", 0o700)
+                root = tempfile.mkdtemp(prefix=PREFIX, dir=place)
+                # Held as long as this process lives: how others, in other pid namespaces too, see that it does.
+                lock = os.open(f"{root}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.mkdir(f"{root}/bin", 0o700)
+                os.mkdir(f"{root}/runs", 0o700)
             except OSError:
                 continue
-            atexit.register(remove_tree, root)
+            atexit.register(_remove_own, root, os.getpid())
             return root
         return None
 
@@ -105,17 +109,35 @@ def standard_places() -> tuple[str, ...]:
     return (SHARED_PLACE,)
 
 
+def _remove_own(root: str, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child leaves by the same handlers
+        remove_tree(root)
+
+
 def _remove_abandoned(place: str) -> None:
-    """Removes roots of processes that were killed: ours by uid, named after a process that is gone."""
+    """Removes roots of ours whose process was killed: nobody holds their lock."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(place):
-            parts = entry.name.split("-")
-            if len(parts) < 4 or f"{parts[0]}-" != PREFIX or not (parts[1].isdigit() and parts[2].isdigit()):
+            if not entry.name.startswith(PREFIX):
                 continue
             status = entry.stat(follow_symlinks=False)
-            ours = status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode)
-            if ours and process_start(int(parts[1])) != int(parts[2]):
+            old = time.time() - status.st_ctime > 60  # a new one may not have its lock yet
+            if old and status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode) and _is_abandoned(entry.path):
                 remove_tree(entry.path)
+
+
+def _is_abandoned(root: str) -> bool:
+    try:
+        lock = os.open(f"{root}/lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False  # not one of ours, or in the making: never touch what is not understood
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return True
 
 
 def remove_tree(path: str) -> None:

@@ -46,6 +46,8 @@ class WorkerKey:
     ports: tuple[int, ...]
     hidden: tuple[str, ...]
     reopened: tuple[str, ...]
+    scratch: str | None
+    """The folder whose inside can be written."""
     syslog: bool
     """CAP_SYSLOG is kept. Only where the kernel's log is restricted and the command speaks of it: the same
     capability opens /proc/kmsg, which consumes what it reads."""
@@ -64,7 +66,7 @@ class Worker:
         self._profile = profile
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._supervisor: Supervisor | None = None
-        self._scratch = scratch.writable
+        self._scratch = key.scratch
         self._closed_folder = scratch.programs
         self._pids = pids
         masks = find_masks(key.hidden)

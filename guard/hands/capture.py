@@ -1,0 +1,451 @@
+"""Reads what a snapshot needs: each path of a plan with content, owner, mode, times and attributes. Changes nothing.
+
+In two passes. `capture` looks at everything (kinds, sizes, links, limits) and refuses what cannot be saved; the
+`Capture` it returns then reads the contents into a sink, one after another in bounded memory, and checks that each
+file is still the one that was looked at and that nobody wrote to it meanwhile.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import Counter
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from guard.errors import SnapshotImpossible
+from guard.hands.files import READ, Folder, Located, Unsafe, Walker, join, xattrs_of
+from guard.quoting import quoted
+from guard.saved import ABSENT, BLOCK, BLOCKED, DEVICE, DIRECTORY, FIFO, FILE, SOCKET, SYMLINK, Limits, Node, absent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from guard.saved import Output, Sink
+    from guard.types import PlanItem
+
+TRIES = 3
+"""How often a file that changes while it is read is read again."""
+
+CHUNK_BYTES = 1 << 20
+_ZEROS = bytes(1 << 16)
+
+HARMLESS_DEVICES = frozenset(((1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0)))
+"""null, zero, full, random, urandom, tty (Linux's admin-guide/devices.txt): what is written there changes nothing."""
+
+KERNEL_FOLDERS = ("/proc/", "/sys/")
+
+_KINDS = {
+    stat.S_IFREG: FILE,
+    stat.S_IFDIR: DIRECTORY,
+    stat.S_IFLNK: SYMLINK,
+    stat.S_IFIFO: FIFO,
+    stat.S_IFCHR: DEVICE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What a snapshot will hold, looked at and not read yet."""
+
+    roots: tuple[str, ...]
+    """Real paths, none below another."""
+    nodes: tuple[Node, ...]
+    """Sorted, folders before what is in them; contents and attributes of files still unknown."""
+    data_bytes: int
+    """What the files take without their holes: at most this much goes into the pack."""
+    recursive: bool
+    outputs: tuple[Output, ...] = ()
+    unsaved: tuple[str, ...] = ()
+    """Things of the plan that no hand can save, as sentences."""
+    left_out: tuple[str, ...] = ()
+    """Paths that a person chose not to save."""
+    secrets: frozenset[str] = frozenset()
+    """Paths whose content is hashed only."""
+
+    def read(self, sink: Sink | None) -> tuple[Node, ...]:
+        """The nodes with contents, hashes and attributes; saved contents go into the sink, None only hashes.
+
+        Raises:
+            SnapshotImpossible: a file cannot be read, became another one, or kept changing.
+        """
+        with Walker() as walker:
+            return tuple(self._read_one(walker, node, sink) for node in self.nodes)
+
+    def _read_one(self, walker: Walker, node: Node, sink: Sink | None) -> Node:
+        if node.kind in (ABSENT, BLOCKED, SYMLINK):
+            return node
+        parent, name = os.path.split(node.path)
+        try:
+            folder = walker.folder(parent)
+            with folder.acting():
+                if node.kind != FILE:
+                    return replace(node, xattrs=_xattrs_by_path(folder, name, node))
+                return _read_file(folder, name, node, sink, keep=node.path not in self.secrets)
+        except Unsafe as error:
+            raise impossible(error.path, error.why, error.hint) from None
+        except OSError as error:
+            raise _cannot_read(node.path, error) from None
+
+
+def capture(
+    items: Sequence[PlanItem],
+    *,
+    limits: Limits | None = None,
+    outputs: Sequence[Output] = (),
+    leave_out: Iterable[str] = (),
+    is_secret: Callable[[str], bool] | None = None,
+) -> Capture:
+    """Looks at everything that a plan names and decides whether it can be saved.
+
+    Args:
+        items: `file` (a folder with all that is below it; a link with what it points to) or `path` (exactly that
+            path); of other kinds those that are in `outputs` count as saved, the rest is said in `unsaved`.
+        outputs: what commands and services said, captured by the caller.
+        leave_out: paths that a person chose not to save (`--no-snapshot-of`).
+        is_secret: paths whose content must not be copied; by default the sandbox's list of secret files.
+    Raises:
+        SnapshotImpossible: names the path, the reason and the flag that would go on without it.
+    """
+    kept = {(output.kind, output.name) for output in outputs}
+    unsaved = tuple(
+        f"the state of {item.kind} {item.object} is not saved"
+        for item in items
+        if item.kind not in ("file", "path") and (item.kind, item.object) not in kept
+    )
+    recursive = not any(item.kind == "path" for item in items)
+    looker = _Looker(limits or Limits(), recursive, leave_out)
+    with Walker() as walker:
+        for item in items:
+            if item.kind in ("file", "path"):
+                looker.add_root(walker, item.object)
+    nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
+    secret = is_secret or _secret_by_mask()
+    secrets = frozenset(node.path for node in nodes if node.kind == FILE and secret(node.path))
+    looker.check(nodes)
+    return Capture(
+        roots=_without_nested(looker.roots),
+        nodes=nodes,
+        data_bytes=looker.data_bytes,
+        recursive=recursive,
+        outputs=tuple(outputs),
+        unsaved=unsaved,
+        left_out=looker.left_out,
+        secrets=secrets,
+    )
+
+
+def survey(
+    roots: Iterable[str], *, recursive: bool = True, left_out: Iterable[str] = (), limits: Limits | None = None
+) -> tuple[Node, ...]:
+    """How a snapshot's paths stand now, contents hashed: the state after a change, or before a rollback.
+
+    Unlike `capture` it follows no link and takes what it finds: a FIFO, a socket or another file system in the way is
+    a node of its kind, hard links may lead outside, and a path whose folder became a link or can be written by
+    others is `blocked`.
+
+    Raises:
+        SnapshotImpossible: a path cannot be looked at.
+    """
+    looker = _Looker(limits or Limits(), recursive, left_out, lenient=True)
+    with Walker() as walker:
+        for root in roots:
+            looker.add_exact(walker, root)
+    nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
+    return Capture(looker.roots, nodes, looker.data_bytes, recursive).read(None)
+
+
+def impossible(path: str, why: str, hint: str = "") -> SnapshotImpossible:
+    """The error for a path that cannot be saved."""
+    without = f"to go on without a way back for it: --no-snapshot-of {quoted(path)}"
+    return SnapshotImpossible(f"{path} {why}", hint=f"{hint}; {without}" if hint else without)
+
+
+class _Looker:
+    """The first pass: finds the nodes below the roots and counts them against the limits."""
+
+    def __init__(self, limits: Limits, recursive: bool, leave_out: Iterable[str], *, lenient: bool = False) -> None:
+        self.found: dict[str, Node] = {}
+        self.roots: tuple[str, ...] = ()
+        self.data_bytes = 0
+        self._limits = limits
+        self._recursive = recursive
+        self.left_out = tuple(sorted({os.path.normpath(path) for path in leave_out}))
+        self._lenient = lenient
+
+    def add_root(self, walker: Walker, path: str, *, through: int = 0) -> None:
+        """Adds a path of the plan. `through` counts the links that led to it."""
+        if not path.startswith("/"):
+            raise impossible(path, "is not an absolute path")
+        path = os.path.normpath(path)
+        if path in self.left_out:
+            return
+        if (path + "/").startswith(KERNEL_FOLDERS):
+            raise impossible(path, "is part of the running kernel, which has no files to put back")
+        try:
+            located = walker.locate(path)
+            if located.whole in self.left_out:
+                return
+            self._add_located(walker, located, through)
+        except Unsafe as error:
+            raise impossible(error.path, error.why, error.hint) from None
+        except OSError as error:
+            raise _cannot_read(path, error) from None
+
+    def add_exact(self, walker: Walker, path: str) -> None:
+        """Adds a path that a snapshot holds, wherever its folders lead now."""
+        parent, name = os.path.split(path)
+        self._root(path)
+        try:
+            folder = walker.folder(parent)
+            with folder.acting():
+                info = folder.stat(name)
+                if info is None:
+                    self.found[path] = absent(path)
+                    return
+                node = self._node(folder, name, info)
+                if node.kind == DIRECTORY and self._recursive:
+                    self._below(folder.fd, name, node, depth=1)
+        except FileNotFoundError:
+            self.found[path] = absent(path)
+        except Unsafe as error:
+            self.found[path] = Node(path, BLOCKED, link=str(error))
+        except OSError as error:
+            raise _cannot_read(path, error) from None
+
+    def _add_located(self, walker: Walker, located: Located, through: int) -> None:
+        if located.info is None:
+            # What is made on the way to it has to go again, too: the first folder that is missing is what counts.
+            path = located.path if self._recursive else located.whole
+            self._root(path)
+            self.found[path] = absent(path)
+            return
+        self._root(located.path)
+        folder = walker.folder(located.folder)
+        with folder.acting():
+            node = self._node(folder, located.name, located.info)
+        if node.kind in (FIFO, DEVICE) and self._recursive and not _is_harmless(node):
+            what = "is a FIFO" if node.kind == FIFO else "is a device"
+            raise impossible(node.path, f"{what}: what is written into it cannot be taken back")
+        if node.kind == DIRECTORY and self._recursive:
+            with folder.acting():
+                self._below(folder.fd, located.name, node, depth=1)
+        if node.kind == SYMLINK and self._recursive:
+            self._behind(walker, node, through)
+
+    def _behind(self, walker: Walker, link: Node, through: int) -> None:
+        """What a link of the plan points to can be changed through it. A folder behind a link is left out: what
+        names a link either replaces the link or names a path below it."""
+        if through >= 40:
+            return
+        target = join(os.path.dirname(link.path), link.link) if not link.link.startswith("/") else link.link
+        located = walker.locate(target)
+        is_folder = located.info is not None and stat.S_ISDIR(located.info.st_mode)
+        if not is_folder and not (located.whole + "/").startswith(KERNEL_FOLDERS):
+            self.add_root(walker, located.whole, through=through + 1)
+
+    def _below(self, parent_fd: int, name: str, node: Node, *, depth: int) -> None:
+        if depth > self._limits.depth:
+            raise impossible(node.path, f"is nested more than {self._limits.depth} folders deep")
+        fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=parent_fd)
+        try:
+            info = os.fstat(fd)
+            if (info.st_dev, info.st_ino) != (node.dev, node.ino):
+                raise impossible(node.path, "became another folder while it was read")
+            here = Folder(node.path, fd, -1, info)
+            for child in sorted(os.listdir(fd)):
+                path = join(node.path, child)
+                if path in self.left_out:
+                    continue
+                child_info = here.stat(child)
+                if child_info is None:
+                    continue
+                below = self._node(here, child, child_info)
+                if below.kind == DIRECTORY:
+                    if below.dev != node.dev:
+                        if self._lenient:
+                            continue
+                        raise impossible(path, "is another file system")
+                    self._below(fd, child, below, depth=depth + 1)
+        except OSError as error:
+            raise _cannot_read(node.path, error) from None
+        finally:
+            os.close(fd)
+
+    def _node(self, folder: Folder, name: str, info: os.stat_result) -> Node:
+        """Adds the node of one entry, its content not read yet."""
+        path = join(folder.path, name)
+        kind = _KINDS.get(stat.S_IFMT(info.st_mode))
+        if kind is None:
+            if not self._lenient:
+                what = "a socket" if stat.S_ISSOCK(info.st_mode) else "a block device"
+                raise impossible(path, f"is {what}, which cannot be saved")
+            kind = SOCKET if stat.S_ISSOCK(info.st_mode) else BLOCK
+        node = Node(
+            path,
+            kind,
+            mode=stat.S_IMODE(info.st_mode),
+            uid=info.st_uid,
+            gid=info.st_gid,
+            mtime_ns=info.st_mtime_ns,
+            size=info.st_size if kind == FILE else 0,
+            link=os.readlink(name, dir_fd=folder.fd) if kind == SYMLINK else "",
+            rdev=info.st_rdev if kind == DEVICE else 0,
+            dev=info.st_dev,
+            ino=info.st_ino,
+            nlink=info.st_nlink,
+            ctime_ns=info.st_ctime_ns,
+        )
+        if path not in self.found:
+            if len(self.found) >= self._limits.entries:
+                raise impossible(path, f"is one path too many: a snapshot holds at most {self._limits.entries:,}")
+            self.data_bytes += min(info.st_size, info.st_blocks * 512) if kind == FILE else 0
+            if self.data_bytes > self._limits.data_bytes:
+                raise impossible(path, f"makes it too big: a snapshot holds at most {self._limits.data_bytes:,} bytes")
+            if node.size > self._limits.file_bytes:
+                raise impossible(path, f"is too big: {node.size:,} bytes, the most is {self._limits.file_bytes:,}")
+        self.found[path] = node
+        return node
+
+    def _root(self, path: str) -> None:
+        self.roots = tuple(dict.fromkeys((*self.roots, path)))
+
+    def check(self, nodes: Sequence[Node]) -> None:
+        """Refuses files with names outside: putting them back would change what was not looked at."""
+        names = Counter((node.dev, node.ino) for node in nodes if node.kind == FILE)
+        for node in nodes:
+            if node.kind == FILE and node.nlink > names[node.dev, node.ino]:
+                outside = node.nlink - names[node.dev, node.ino]
+                count = "another name" if outside == 1 else f"{outside} other names"
+                raise impossible(node.path, f"has {count} (hard links) outside of what is saved")
+
+
+def _read_file(folder: Folder, name: str, node: Node, sink: Sink | None, *, keep: bool) -> Node:
+    """One file with its content. Reads again while somebody writes to it, `TRIES` times in all."""
+    for _ in range(TRIES):
+        fd = os.open(name, READ, dir_fd=folder.fd)
+        try:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode) or (info.st_dev, info.st_ino) != (node.dev, node.ino):
+                raise impossible(node.path, "became another file while it was read")
+            if info.st_nlink > node.nlink:
+                raise impossible(node.path, "got another name (a hard link) while it was read")
+            digest = _copy(fd, info, sink if keep else None)
+            found = replace(
+                node,
+                mode=stat.S_IMODE(info.st_mode),
+                uid=info.st_uid,
+                gid=info.st_gid,
+                mtime_ns=info.st_mtime_ns,
+                size=info.st_size,
+                ctime_ns=info.st_ctime_ns,
+                xattrs=xattrs_of(fd),
+                sha256=digest,
+                saved=keep and sink is not None,
+            )
+            after = os.fstat(fd)
+        finally:
+            os.close(fd)
+        written = (info.st_mtime_ns, info.st_ctime_ns, info.st_size)
+        if written == (after.st_mtime_ns, after.st_ctime_ns, after.st_size):
+            return found
+    raise impossible(node.path, f"was written to while it was read, {TRIES} times in a row")
+
+
+def _copy(fd: int, info: os.stat_result, sink: Sink | None) -> str:
+    """Reads a whole file into the sink and returns its hash. Holes are asked for, not read."""
+    digest = sha256()
+    if sink is not None:
+        sink.start()
+    position = 0
+    for offset, length in _extents(fd, info):
+        _hole(digest, sink, offset - position)
+        position = offset
+        while length:
+            chunk = os.pread(fd, min(length, CHUNK_BYTES), position)
+            if not chunk:
+                break  # it became shorter: the check after the read finds that
+            digest.update(chunk)
+            if sink is not None:
+                sink.data(chunk)
+            position += len(chunk)
+            length -= len(chunk)
+    _hole(digest, sink, info.st_size - position)
+    if sink is not None:
+        sink.done(digest.hexdigest())
+    return digest.hexdigest()
+
+
+def _hole(digest: object, sink: Sink | None, size: int) -> None:
+    if size <= 0:
+        return
+    if sink is not None:
+        sink.hole(size)
+    left = size
+    while left:
+        digest.update(_ZEROS[: min(left, len(_ZEROS))])  # type: ignore[attr-defined]
+        left -= min(left, len(_ZEROS))
+
+
+def _extents(fd: int, info: os.stat_result) -> Iterable[tuple[int, int]]:
+    """(offset, length) of the parts that are data. A file without holes is one part."""
+    if info.st_blocks * 512 >= info.st_size or not hasattr(os, "SEEK_DATA"):
+        return ((0, info.st_size),) if info.st_size else ()
+    found, position = [], 0
+    while position < info.st_size:
+        try:
+            start = os.lseek(fd, position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing but a hole from here on (lseek(2))
+                break
+            return ((0, info.st_size),)
+        end = min(os.lseek(fd, start, os.SEEK_HOLE), info.st_size)
+        if end <= start:
+            break
+        found.append((start, end - start))
+        position = end
+    return found
+
+
+def _xattrs_by_path(folder: Folder, name: str, node: Node) -> tuple[tuple[str, str], ...]:
+    """Attributes of what is not opened for reading: a FIFO, a device, a folder."""
+    flags = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(name, flags, dir_fd=folder.fd)
+    try:
+        info = os.fstat(fd)
+        if (info.st_dev, info.st_ino) != (node.dev, node.ino):
+            raise impossible(node.path, "became something else while it was read")
+        return xattrs_of(f"/proc/self/fd/{fd}" if hasattr(os, "O_PATH") else fd)
+    finally:
+        os.close(fd)
+
+
+def _is_harmless(node: Node) -> bool:
+    return node.kind == DEVICE and (os.major(node.rdev), os.minor(node.rdev)) in HARMLESS_DEVICES
+
+
+def _without_nested(roots: Iterable[str]) -> tuple[str, ...]:
+    kept: list[str] = []
+    for root in sorted(roots, key=lambda path: path.split("/")):
+        if not any(root == other or root.startswith(other.rstrip("/") + "/") for other in kept):
+            kept.append(root)
+    return tuple(kept)
+
+
+def _secret_by_mask() -> Callable[[str], bool]:
+    from guard.hands.sandbox.masks import find_masks
+
+    present = find_masks(()).present
+    exact = frozenset(present)
+
+    def secret(path: str) -> bool:
+        return path in exact or any(path.startswith(mask + "/") for mask in present)
+
+    return secret
+
+
+def _cannot_read(path: str, error: OSError) -> SnapshotImpossible:
+    hint = "" if error.errno not in (errno.EACCES, errno.EPERM) else "run opsagent as root for this"
+    return impossible(path, f"cannot be read: {os.strerror(error.errno or 0)}", hint)
