@@ -124,8 +124,8 @@ class _Run:
         for index in range(len(self.books)):
             self._ask_more(index)
         while any(self.wanted):
-            self._start_threads()
             with self.change:
+                self._start_threads()
                 if not self.told:
                     self.change.wait(0.1)
             self._tell()
@@ -199,37 +199,37 @@ class _Run:
                     self.queue.remove(read)
 
     def _start_threads(self) -> None:
-        with self.change:
-            start = min(AT_ONCE - self.working, len(self.queue))
-            self.working += max(0, start)
-        for _ in range(start):
-            # Daemons: a thread whose read hangs in the kernel must not keep the program from ending.
-            threading.Thread(target=self._work, daemon=True).start()
+        """Starts what fits beside the running reads, in rank order: one thread a read.
 
-    def _work(self) -> None:
-        while True:
-            with self.change:
-                now = self.now()
-                if not self.queue or now >= self.deadline:
-                    self.working -= 1
-                    return
-                read = self.queue.pop(0)
-                read.timeout_s = max(0.1, min(read.command.timeout_s, EACH_S, self.deadline - now))
-                read.began, read.until = now, now + read.timeout_s + GRACE_S
-                self.told.append(Step(read.number, read.command.argv))
-                self.change.notify_all()
-            try:
-                answer = _as_answer(self.ask(read.command.argv, read.timeout_s), self.utc)
-            except Exception as error:  # a broken guard is a reason, not an end of the other checks
-                reason = str(getattr(error, "message", "")) or type(error).__name__
-                answer = Answer(None, status="failed", recorded=False, reason=reason, at=self.utc())
-            with self.change:
-                if read.given_up:
-                    return  # another thread has taken this one's place
-                read.answer = answer
-                took = int((self.now() - (read.began or 0)) * 1000)
-                self.told.append(Step(read.number, read.command.argv, answer, took))
-                self.change.notify_all()
+        A thread takes no second read by itself, so that the next one is chosen after this read's answer was seen:
+        the second question of a first-ranked runbook goes before the first question of a later one.
+        """
+        while self.queue and self.working < AT_ONCE:
+            now = self.now()
+            if now >= self.deadline:
+                return
+            read = self.queue.pop(0)
+            read.timeout_s = max(0.1, min(read.command.timeout_s, EACH_S, self.deadline - now))
+            read.began, read.until = now, now + read.timeout_s + GRACE_S
+            self.working += 1
+            self.told.append(Step(read.number, read.command.argv))
+            # A daemon: a thread whose read hangs in the kernel must not keep the program from ending.
+            threading.Thread(target=self._work, args=(read,), daemon=True).start()
+
+    def _work(self, read: _Read) -> None:
+        try:
+            answer = _as_answer(self.ask(read.command.argv, read.timeout_s), self.utc)
+        except Exception as error:  # a broken guard is a reason, not an end of the other checks
+            reason = str(getattr(error, "message", "")) or type(error).__name__
+            answer = Answer(None, status="failed", recorded=False, reason=reason, at=self.utc())
+        with self.change:
+            if read.given_up:
+                return  # another thread has taken this one's place
+            read.answer = answer
+            self.working -= 1
+            took = int((self.now() - (read.began or 0)) * 1000)
+            self.told.append(Step(read.number, read.command.argv, answer, took))
+            self.change.notify_all()
 
     def _tell(self) -> None:
         with self.change:

@@ -1,0 +1,68 @@
+"""`runbook`: one runbook by its name, or the ones that a question asks for, as a tool for models."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from capabilities.registry import JSON, BadArguments, Tool, hints_of, parameters
+from capabilities.run import read_only_runner
+from guard.types import Level
+from runbooks import planner, runner
+from runbooks.catalogue import OVERVIEW, RANKED, members_of
+from runbooks.model import Where
+from runbooks.report import report_json, report_of
+from runbooks.wording import answer_text
+
+if TYPE_CHECKING:
+    import execution
+    from capabilities.call import Call
+
+NAME = "runbook"
+
+
+def runbook_tool(guard: execution.Guard, call: Call) -> Tool:
+    """`runbook{id | question}`: looks and reports; changes nothing."""
+
+    def run(arguments: JSON) -> JSON:
+        if len(arguments) != 1:
+            raise BadArguments(
+                "runbook takes either id or question",
+                not_done="nothing was looked at",
+                hint=f"id is one of {', '.join((OVERVIEW, *RANKED))}",
+            )
+        plan = planner.plan(arguments.get("question", ""))
+        ids = [chosen.id for chosen in plan.chosen]
+        if "id" in arguments:
+            ids = [arguments["id"]]
+            plan = planner.Plan([planner.Chosen(arguments["id"])])
+        members = dict.fromkeys(member for id in ids for member in members_of(id))
+        now_s = time.time()
+        where = Where(os.uname().nodename, os.geteuid(), now_s, OVERVIEW in ids)
+        ask = read_only_runner(guard, cwd="/", shell=call.shell, session=call.session, cancel=call.cancel)
+        utc = guard.clock.utc
+        at = utc()
+        checked = runner.run(list(members), ask, where, utc=utc, stopped=call.stopped)
+        report = report_of(where.host, at, NAME, plan, checked.findings, checked.answers)
+        return report_json(report, answer_text(report, now_s=now_s))
+
+    return Tool(
+        NAME,
+        "Checks this machine the way an operator would and reports figures and findings, worst first, with what could "
+        "not be checked. Give a runbook's `id`, or a `question` in English or Chinese.",
+        parameters(
+            {},
+            {
+                "id": {"enum": [OVERVIEW, *RANKED]},
+                "question": {"type": "string", "minLength": 1, "maxLength": 4000},
+            },
+        ),
+        hints_of(Level.R0),
+        run,
+        {
+            "type": "object",
+            "properties": {"format": {"const": 1}, "answer": {"type": "string"}, "findings": {"type": "array"}},
+            "required": ["format"],
+        },
+    )
