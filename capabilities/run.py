@@ -15,6 +15,7 @@ from guard.types import Actor, Level, Request, Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from capabilities.call import Call
     from guard.ports import Cancel
     from guard.types import Interference
 
@@ -69,12 +70,19 @@ def read_only_runner(
     return ask
 
 
-def bash_tool(guard: execution.Guard, request_for: Callable[[str], Request]) -> Tool:
+def bash_tool(guard: execution.Guard, call: Call) -> Tool:
     """`bash`: runs a read at once; anything else is an answer that says what to do instead."""
 
     def run(arguments: JSON) -> JSON:
-        timeout_s = arguments.get("timeout_s", execution.READ_TIMEOUT_S)
-        return exec_object(execution.run(request_for(arguments["command"]), guard, timeout_s=timeout_s))
+        ran = execution.run(
+            call.request(arguments["command"]),
+            guard,
+            timeout_s=arguments.get("timeout_s", execution.READ_TIMEOUT_S),
+            cancel=call.cancel,
+            on_output=call.on_output,
+            on_begin=call.on_begin,
+        )
+        return exec_object(ran)
 
     return Tool(
         "bash",
@@ -86,4 +94,9 @@ def bash_tool(guard: execution.Guard, request_for: Callable[[str], Request]) -> 
         ),
         hints_of(Level.R0, open_world=True),
         run,
+        {
+            "type": "object",
+            "properties": {"format": {"const": 1}, "status": {"type": "string"}, "stdout": {"type": "string"}},
+            "required": ["format", "status"],
+        },
     )

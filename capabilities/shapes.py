@@ -4,9 +4,12 @@ from guard.types import Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from execution import Ran
+    from guard.ledger.approvals import KeptRequest
+    from guard.ledger.records import Execution
     from guard.types import Assessment, Outcome
 
 
@@ -79,3 +82,28 @@ def next_step(outcome: "Outcome") -> "str | None":
     if outcome.output_file:
         return f"less {outcome.output_file}"
     return None
+
+
+def execution_object(run: "Execution") -> "dict[str, Any]":
+    """One execution as the log tells it: an object of `opsx executions --json`."""
+    from dataclasses import asdict
+
+    row = asdict(run)
+    for empty in ("stamp", "snapshot", "output_file", "resolution", "ended_at", "call_id", "client", "session"):
+        row[empty] = row[empty] or None
+    row["effects"] = [{"kind": kind, "object": target} for kind, target in run.effects]
+    if run.interference is not None:
+        row["interference"] = [{"operation": name, "path": path} for name, path in run.interference]
+    row["notes"] = list(run.notes)
+    return row
+
+
+def request_object(kept: "KeptRequest", redact: "Callable[[str], str]") -> "dict[str, Any]":
+    """One waiting request: an object of `opsx pending --json`. Its command and its words are redacted."""
+    from dataclasses import asdict
+
+    row = asdict(kept)
+    for name in ("command", "why"):
+        row[name] = redact(row[name])
+    row["expires_at"] = kept.expires_at()
+    return row

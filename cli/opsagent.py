@@ -12,7 +12,6 @@ PROGRAM = "opsagent"
 LATER = {
     "rpc": "the JSON-RPC server",
     "acp": "the Agent Client Protocol server",
-    "mcp": "the MCP server",
     "doctor": "the doctor",
     "resume": "resuming a conversation",
     "sessions": "the list of conversations",
@@ -40,6 +39,10 @@ def main(argv: "list[str]") -> int:
 
     as_json = "--json" in argv or "--output=json" in argv or "--output json" in " ".join(argv)
     try:
+        if argv[:1] == ["mcp"]:
+            from cli.opsagent_mcp import main as mcp
+
+            return mcp(argv[1:])
         parsed = _parsed(argv)
         if parsed is None:
             return 0

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import execution
+from capabilities.shapes import execution_object, request_object
 from cli.json_text import json_line
 from cli.report import line, safe, write
 from guard.errors import StateDamaged, UsageError
@@ -47,7 +48,13 @@ def executions(parsed: Parsed) -> int:
         limit=parsed.whole_number("limit", 20, low=1, high=1000),
     )
     if parsed.flag("json"):
-        line({"format": 1, "executions": [_object(run) for run in listing.executions], "notes": list(listing.notes)})
+        line(
+            {
+                "format": 1,
+                "executions": [execution_object(run) for run in listing.executions],
+                "notes": list(listing.notes),
+            }
+        )
         return 0
     for run in listing.executions:
         write(_row(run) + "\n")
@@ -99,44 +106,22 @@ def show(parsed: Parsed) -> int:
             {
                 "format": 1,
                 "id": shown.id,
-                "execution": _object(shown.execution) if shown.execution else None,
-                "request": _request_object(shown.request) if shown.request else None,
+                "execution": execution_object(shown.execution) if shown.execution else None,
+                "request": request_object(shown.request, Redactor().text) if shown.request else None,
                 "entries": list(shown.entries),
             }
         )
         return 0
     if shown.execution:
-        _show_fields(_object(shown.execution))
+        _show_fields(execution_object(shown.execution))
         if shown.execution.status == Status.UNKNOWN:
             write("\nIt began and its end is not on record: look at what it was to change before anything else.\n")
     elif shown.request:
-        _show_fields(_request_object(shown.request))
+        _show_fields(request_object(shown.request, Redactor().text))
     write("\nentries:\n")
     for entry in shown.entries:
         write(f"  {_entry_line(entry)}\n")
     return 0
-
-
-def _object(run: Execution) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    row = asdict(run)
-    for empty in ("stamp", "snapshot", "output_file", "resolution", "ended_at", "call_id", "client", "session"):
-        row[empty] = row[empty] or None
-    row["effects"] = [{"kind": kind, "object": target} for kind, target in run.effects]
-    if run.interference is not None:
-        row["interference"] = [{"operation": name, "path": path} for name, path in run.interference]
-    row["notes"] = list(run.notes)
-    return row
-
-
-def _request_object(kept: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    row = asdict(kept)
-    row["command"] = Redactor().text(row["command"])
-    row["expires_at"] = kept.expires_at()
-    return row
 
 
 def _show_fields(row: Mapping[str, Any]) -> None:
@@ -153,7 +138,7 @@ def pending(parsed: Parsed) -> int:
     _no_words(parsed)
     waiting = execution.open_store(Redactor()).pending()
     if parsed.flag("json"):
-        line({"format": 1, "requests": [_request_object(kept) for kept in waiting]})
+        line({"format": 1, "requests": [request_object(kept, Redactor().text) for kept in waiting]})
         return 0
     for kept in waiting:
         command = safe(kept.command.replace("\n", " "))

@@ -40,3 +40,11 @@ def opsx() -> int:
     from cli.opsx import main
 
     return main(sys.argv[1:])
+
+
+def opsagent_mcp() -> int:
+    """Console script `opsagent-mcp`: the same as `opsagent mcp`."""
+    enter()
+    from cli.opsagent import main
+
+    return main(["mcp", *sys.argv[1:]])

@@ -1,0 +1,51 @@
+"""Who calls a tool, from where, and how the caller follows or stops what it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guard.types import LOCAL, Actor, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from guard.ports import Cancel
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of one tool. Tools are made for a call, so that nothing of it is kept anywhere else."""
+
+    cwd: str
+    """Absolute; where commands run."""
+    shell: str
+    """The way in, as in `guard.types.Request`."""
+    actor: str = Actor.AGENT
+    client: str = ""
+    """Name and version of the program that calls, as it says them itself; "" when it does not."""
+    call_id: str = ""
+    session: str = ""
+    cancel: Cancel | None = None
+    on_output: Callable[[str, bytes], None] | None = None
+    """Gets `stdout`/`stderr` and redacted bytes as they come."""
+    on_begin: Callable[[str], None] | None = None
+    """Gets the execution's id before it runs."""
+
+    def request(self, command: str, *, target: str = LOCAL, why: str = "") -> Request:
+        """The command as a request of this caller."""
+        return Request(
+            command,
+            target=target,
+            cwd=self.cwd,
+            actor=self.actor,
+            why=why,
+            shell=self.shell,
+            client=self.client,
+            call_id=self.call_id,
+            session=self.session,
+        )
+
+    def stopped(self) -> bool:
+        """Whether the caller wants no answer any more."""
+        return self.cancel is not None and self.cancel.is_set()
