@@ -132,12 +132,13 @@ class Stream:
         return out
 
     def _held_line(self, end: int) -> int:
-        """Keeps back lines whose meaning the next line decides: `value: …` before `name: …`, a continued command."""
+        """Keeps back lines whose meaning the next line decides: `value: …` before `name: …`, a continued command, a seed."""
         for _ in range(3):
             start = self._buffer.rfind("\n", 0, max(0, end - 1)) + 1
             line = self._buffer[start:end].rstrip()
             lower = line[:64].lower()
-            if not (line.endswith("\\") or "value" in lower) or len(line) > 4096:
+            bare = 16 <= len(line) <= 52 and line.isalnum() and line.isupper()
+            if not (bare or line.endswith("\\") or "value" in lower) or len(line) > 4096:
                 break
             end = start
         return end
@@ -219,12 +220,16 @@ class ByteStream:
 
 
 def _settled(text: str, begin: int, state: "State", forms: "tuple[str, ...]") -> "tuple[str, State]":
-    """Redacts until nothing changes any more, which is what makes it idempotent; almost always two passes."""
-    from guard.redaction.scan import redacted
+    """Redacts until nothing changes any more, which is what makes it idempotent.
 
-    for _ in range(_PASSES):
-        out, after = redacted(text, begin, state, forms)
-        if out == text:
+    A change can only make another rule fit near by, so after the first pass only the surroundings of the changes are
+    read again; where blocks or further changes are met, the whole text is.
+    """
+    from guard.redaction.scan import redacted, replaced, settled_near
+
+    for attempt in range(_PASSES):
+        cuts, out, after = redacted(text, begin, state, forms)
+        if out == text or (attempt == 0 and settled_near(out, cuts, forms)):
             return out, after
         text = out
-    return text[:begin] + MASK + ("\n" if text.endswith("\n") else ""), state
+    return replaced(text, [(begin, len(text), MASK)]), state

@@ -84,7 +84,7 @@ def _inside(t: str, at: int, kind: str, masked: bool, indent: int, cuts: Cuts) -
         after = min(size, end + 1)
         if kind == "yaml":
             body = line.strip()
-            if body and len(line) - len(line.lstrip()) <= indent:
+            if body and (len(line) - len(line.lstrip()) <= indent or body.startswith(("-----BEGIN", "$ANSIBLE_VAULT"))):
                 return at, "", masked
             if body and body != MASK:
                 first = at + len(line) - len(line.lstrip())
@@ -126,7 +126,7 @@ def _key_line(line: str, at: int, end: int, after: int, kind: str, masked: bool,
     if body.endswith("\\n") and not whole:
         whole = _BODY.re.match(body[:-2])
     if whole:
-        cuts.append((at, after, "") if masked else (at, end, MASK))
+        cuts.append((at, after, "") if masked else (at + len(line) - len(line.lstrip()), end, MASK))
         return 0, True
     if kind != "pem":
         return 1, masked

@@ -22,8 +22,8 @@ _CUT = Pattern(r"[,;&|](?=[\w.\-\[\] ]{1,48}[=:]|$)|%26|[)\]}>]+[,;.)\]}>]*(?=$|
 _REST_OF_LINE = Pattern(r"[ \t]+#.*$|[ \t]*[,;][ \t]*$")
 _BLOCK_SCALAR = Pattern(r"(?:![\w-]{1,16}[ \t]+)?[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?$")
 _SCHEME = Pattern(r"(?i:bearer|basic|token|digest|negotiate|ntlm|apikey|api-key|aws4-hmac-sha256|jwt|key|plain|oauth)[ \t]{1,8}(?=\S)")
-_FLAG_VALUE = Pattern(r"[ \t]{1,16}(?:\\\n[ \t]{0,32})?(?=[^\s-]|-[A-Za-z0-9_]*[A-Z0-9])")
-_XML = Pattern(r"(?:[ \t][^<>\n]{0,200})?>[ \t]*\n?[ \t]*(?:<[Vv]alue>|<string>|<!\[CDATA\[)?([^<>\n]{1,4096})")
+_FLAG_VALUE = Pattern(r"(?:[ \t]{1,3}(?:\\\n[ \t]{0,32})?|\\\n[ \t]{0,32})(?=[^\s-]|-[A-Za-z0-9_]*[A-Z0-9])")
+_XML = Pattern(r"[\"']?(?:[ \t][^<>\n]{0,200})?>[ \t]*\n?[ \t]*(?:<[Vv]alue>|<string>|<!\[CDATA\[)?([^<>\n]{1,4096})(?=\s{0,64}<)")
 _XML_KEY = Pattern(r"[\"']?</(?:[Nn]ame|[Kk]ey)>[ \t]*\n?[ \t]*<(?:[Vv]alue|string)>([^<>\n]{1,4096})")
 _PAIR = Pattern(
     r"\\?[\"']?[ \t]{0,64},?[ \t]{0,16}(?:\n[ \t]{0,64}){0,2}(?:-[ \t])?\\?[\"']?"
@@ -35,7 +35,7 @@ _VALUE_FIRST = Pattern(
     r"[\"']?(?:[Nn]ame|[Kk]ey)[\"']?[ \t]{0,16}[:=][ \t]{0,16}[\"']?$"
 )
 _CALL = Pattern(r"\([ \t]{0,8}[\"']([^\"'\n\s]{1,512})[\"']")
-_COMMA = Pattern(r"[\"'][ \t]{0,8},[ \t]{0,8}[\"']([^\"'\n]{1,512})[\"']")
+_COMMA = Pattern(r"[\"'][ \t]{0,8},[ \t]{0,64}[\"']([^\"'\n]{1,512})[\"']")
 _CELL = Pattern(r"[ \t]{0,128}[|│┃][ \t]{0,8}([^|│┃\n]{1,1024}?)[ \t]{0,1024}[|│┃\n]")
 _REGISTRY = Pattern(r"[ \t]{1,64}REG_[A-Z_]{2,16}[ \t]{1,16}([^\n]{1,512})")
 _REPLY = Pattern(r"\"?\n(?: {0,8}\d{1,4}\) )?(\"[^\"\n]{1,512}\"|[^\s\"]{1,512})(?=\n|$)")
@@ -44,7 +44,7 @@ _DIRECTIVE = Pattern(r"[ \t]{1,64}(?:\"([^\"\n]{1,512})\"|'([^'\n]{1,512})'|([^\
 _SPEECH = Pattern(r"[ \t]{1,8}(?:is|was|=|为|是)[ \t:：]{1,8}[\"'“]?([^\s\"'”，。,;]{4,256})")
 _NEXT_LINE = Pattern(r"\n([ \t]+)[\"']?([^\s:#\"'<{\[-][^\s:\"'{}]{3,1024})[\"']?,?[ \t]*(?=\n|$)")
 _CLOSERS = {"“": "”", "‘": "’", "「": "」", "『": "』", "«": "»"}
-_LINE_LEAD = frozenset(("", "export", "set", "setenv", "-", "ENV", "ARG", "env", "#", ";", "//", "$", "@", ":", "<", ">", "+", "declare -x"))
+_LINE_LEAD = frozenset(("", "export", "set", "setenv", "-", "ENV", "ARG", "env", "#", ";", "//", "$", "@", ":", "<", ">", "+", "declare -x", "proxy_set_header", "fastcgi_param", "uwsgi_param", "RequestHeader set", "SetEnv", "add_header"))
 _COMMANDS = frozenset(
     "psql pg_dump pg_dumpall pg_restore mysql mysqldump mysqladmin mariadb mariadb-dump redis-cli mongo mongosh mongodump ssh"
     " sshpass rsync scp ansible ansible-playbook terraform kubectl helm docker curl wget python python3 node npm restic"
@@ -119,11 +119,11 @@ def _after(t: str, start: int, end: int, label: str, strength: int, line_start: 
     if flag and strength >= MEDIUM:
         match = _FLAG_VALUE.re.match(t, end)
         if match:
-            found = _word(t, match.end(), t.find("\n", match.end()) if t[match.end() - 1] != " " else eol)
+            found = _word(t, match.end(), t.find("\n", match.end()) if "\n" in match[0] else eol)
             if found and is_secret(t[found[0] : found[1]], strength, label):
                 return found
     if before in "<\"'" or t.startswith((">", "</"), end):
-        if (match := _XML.re.match(t, end) if before == "<" else None) and is_secret(match[1].strip() or "-", strength, label):
+        if (match := _XML.re.match(t, end) if before == "<" or "=" in t[max(0, start - 2) : start] else None) and is_secret(match[1].strip() or "-", strength, label):
             return match.span(1)
         if (match := _XML_KEY.re.match(t, end)) and is_secret(match[1], strength, label):
             return match.span(1)
@@ -156,7 +156,7 @@ def _after(t: str, start: int, end: int, label: str, strength: int, line_start: 
     if strength >= MEDIUM and opening in _LINE_LEAD and (match := _DIRECTIVE.re.match(t, end)):
         value = match[match.lastindex or 1]
         known = lowered in _DIRECTIVES and lowered not in ("password", "passwd", "secret", "psk", "passphrase")
-        if (known or not (value.isalpha() and value.islower())) and is_secret(value, strength, label, prose=not known):
+        if (known or not (value.isalpha() and value.islower()) and "/" not in value[:6]) and is_secret(value, strength, label, prose=not known):
             return match.span(match.lastindex or 1)
     if strength == STRONG and (match := _SPEECH.re.match(t, end)):
         value = match[1].rstrip(".,;:!?)")
@@ -285,7 +285,9 @@ def _scalar_body(t: str, eol: int, indent: int, spans: Spans) -> tuple[int, bool
         if body:
             if len(line) - len(line.lstrip()) <= indent:
                 return at, False
-            if body != MASK and not body.startswith("-----"):
+            if body.startswith(("-----BEGIN", "$ANSIBLE_VAULT")):
+                return at, False
+            if body != MASK:
                 first = at + len(line) - len(line.lstrip())
                 spans.append((first, first + len(body)))
         at = end + 1

@@ -20,7 +20,7 @@ _WORDS = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _TRAILING = frozenset(
     "prod production dev devel stage staging test qa uat old new current prev previous backup primary secondary ro rw"
     " default enc encrypted hash hashed digest plain plaintext value base64 b b64 data raw string text confirm confirmation"
-    " again md sha bcrypt binary".split()
+    " again md sha bcrypt binary base".split()
 )
 _PASSWORDS = frozenset(
     "password passwd passphrase passcode passwort kennwort senha contrasena pw pwd psk requirepass masterauth masterpass"
@@ -63,6 +63,8 @@ def strength_of(label: str) -> int:
 
 def _judge(label: str) -> int:
     words = [word.lower() for word in _WORDS.re.findall(label)]
+    if words[-2:] in (["secret", "string"], ["secret", "binary"], ["secret", "value"], ["secret", "text"]):
+        return STRONG
     while len(words) > 1 and (words[-1] in _TRAILING or words[-1].isdigit()):
         words.pop()
     if not words:

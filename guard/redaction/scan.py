@@ -32,21 +32,59 @@ _COOKIE_ATTRIBUTES = frozenset(
 _COOKIE = Pattern(r"(?:^|[;\s])[ \t]{0,4}([\w.$-]{1,128})=\"?([^;\s\"']{6,4096})")
 
 
-def redacted(t: str, begin: int, state: State, known: tuple[str, ...]) -> tuple[str, State]:
-    """`t` with the secrets of `t[begin:]` replaced, and the block that is open at its end.
+_NEAR_LINES = 6
+"""No rule but blocks looks further than this many lines around a label or value."""
+
+
+def redacted(t: str, begin: int, state: State, known: tuple[str, ...]) -> tuple[Cuts, str, State]:
+    """What was cut from `t[begin:]`, `t` with it replaced, and the block that is open at its end.
 
     `t[:begin]` is context: already written, only looked at.
     """
     cuts, state = cuts_of(t, begin, state, known)
+    return cuts, replaced(t, cuts), state
+
+
+def replaced(t: str, cuts: Cuts) -> str:
+    """`t` with sorted, separate cuts made."""
     if not cuts:
-        return t, state
+        return t
     out = []
     at = 0
     for a, b, mask in cuts:
         out += (t[at:a], mask)
         at = b
     out.append(t[at:])
-    return "".join(out), state
+    return "".join(out)
+
+
+def settled_near(out: str, cuts: Cuts, known: tuple[str, ...]) -> bool:
+    """Whether another pass over the surroundings of these cuts, made in what is now `out`, would change nothing."""
+    if any(gate in out for gate in GATES):
+        return False
+    shift = done = 0
+    for a, b, mask in cuts:
+        at = a + shift
+        shift += len(mask) - (b - a)
+        if at < done:
+            continue
+        first = at
+        for _ in range(_NEAR_LINES):
+            first = out.rfind("\n", max(0, first - 2048), max(0, first))
+            if first < 0:
+                first = max(0, at - 2048)
+                break
+        last = at
+        for _ in range(2 * _NEAR_LINES):
+            last = out.find("\n", last + 1)
+            if last < 0:
+                last = len(out)
+                break
+        near = out[first:last]
+        if len(near) > 16_384 or cuts_of(near, 0, CLOSED, known)[0]:
+            return False
+        done = last - 1024
+    return True
 
 
 def cuts_of(t: str, begin: int, state: State, known: tuple[str, ...]) -> tuple[Cuts, State]:
@@ -113,7 +151,7 @@ def _lines(t: str, spans: Spans) -> tuple[int, int] | None:
             for a, b in _lines_with(low, gate):
                 _habit(t, a, b, habit, spans)
     _whole_lines(t, spans)
-    if not t.isascii():
+    if not t.isascii() or "mot de passe" in low or "parola" in low:
         for rule in (_FOREIGN, _FOREIGN_SPACE):
             for match in rule.re.finditer(t):
                 if any(char.isascii() and char.isalnum() for char in match[1]) and is_secret(match[1], STRONG):
@@ -180,10 +218,15 @@ def _habit(t: str, a: int, b: int, habit: Habit, spans: Spans) -> None:
                 for pair in _COOKIE.re.finditer(value):
                     if pair[1].lower() not in _COOKIE_ATTRIBUTES and is_secret(pair[2], STRONG):
                         spans.append((a + match.start(group) + pair.start(2), a + match.start(group) + pair.end(2)))
-            elif is_secret(value, STRONG) and not (guess and value.isalpha() and value.islower()):
-                if not guess or not value[0].isalpha() or any(c.isdigit() or not c.isalnum() for c in value) or not value.islower():
-                    spans.append((a + match.start(group), a + match.end(group)))
+            elif is_secret(value, STRONG) and (not guess or _unlike_words(value)):
+                spans.append((a + match.start(group), a + match.end(group)))
             break
+
+
+def _unlike_words(value: str) -> bool:
+    """True unless this could be an ordinary word of a sentence."""
+    bare = value.strip(".,;:!?()[]'\"")
+    return any(c.isdigit() or c in "!@#$%^&*+=~" for c in bare) or not (bare[1:].islower() or bare.isupper() or len(bare) < 2)
 
 
 def _mixed(value: str) -> bool:

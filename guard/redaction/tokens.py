@@ -21,9 +21,9 @@ class Shape:
 
     __slots__ = ("gates", "pattern", "group", "random", "edge")
 
-    def __init__(self, gates: str, source: str, group: int = 0, *, edge: str | None = None, random: bool = False) -> None:
+    def __init__(self, gates: str, source: str, group: int = 0, *, edge: str | None = None, random: bool = False, flags: int = 0) -> None:
         self.gates = Gates(gates)
-        self.pattern = Pattern(source)
+        self.pattern = Pattern(source, flags)
         self.group = group
         self.random = random
         self.edge = edge
@@ -46,7 +46,7 @@ SHAPES = (
     Shape("webhookb2", r"webhook\.office\.com/webhookb2/([\w@/-]{30,})", 1),
     Shape("hook", r"/open-apis/bot/(?:v2/)?hook/([\w-]{16,})", 1),
     Shape("webhook robot", r"(?:webhook/send\?key=|robot/send\?access_token=)([\w-]{16,})", 1),
-    Shape("live test", r"(?:sk|rk|pk|sk_org)_(?:live|test)_\w{10,}", edge=WORD),
+    Shape("~_live_ ~_test_", r"(?:sk|rk|pk|sk_org)_(?:live|test)_\w{10,}", edge=WORD),
     Shape("whsec", r"whsec_[\w+/=]{20,}", edge=WORD),
     Shape("sk", r"sk-[\w-]{20,}", edge=DASH, random=True),
     Shape("hf r8 gsk fal jina", r"(?:hf|r8|gsk|fal|jina)_[\w-]{28,}", edge=WORD, random=True),
@@ -95,10 +95,9 @@ SHAPES = (
     Shape("~eyJ", r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}", edge=DASH),
     Shape("AGE", r"AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{1,16})-1[A-Z0-9]{20,}"),
     Shape("A3", r"A3-[A-Z0-9]{6}-[A-Z0-9]{6,11}(?:-[A-Z0-9]{5}){3,4}", edge=ALNUM),
-    Shape("~$", r"\$(?:[1567y89PHS]|gy|apr1|2[abxy]|sha1|argon2(?:id?|d)|pbkdf2(?:-sha\d+)?|scrypt)\$[\w./$=,+*-]{16,}"),
-    Shape("~$8$ ~$9$ ~$P$ ~$H$ ~$S$", r"\$[89PHS]\$[\w./$=,+*-]{8,}"),
-    Shape("sha256 sha1 sha512 bcrypt argon2 scrypt", r"(?:pbkdf2_sha\d+|bcrypt_sha256|bcrypt|argon2|scrypt)\$[\w./$=,+-]{20,}"),
-    Shape("~{S ~{M ~{C ~{P ~{B", r"\{S?(?:SHA|MD5|CRYPT|PBKDF2|BLF-CRYPT|RAM-MD5|CRAM-MD5)[\w-]*\}([\w./$=,+-]{8,})", 1),
+    Shape("~$", r"\$(?:(?:[1567y]|gy|apr1|2[abxy]|sha1|argon2(?:id?|d)|pbkdf2(?:-sha\d+)?|scrypt)\$[\w./$=,+*-]{16,}|[89PHS]\$[\w./$=,+*-]{8,})"),
+    Shape("~pbkdf2_sha ~bcrypt$ ~bcrypt_sha ~argon2$ ~scrypt$", r"(?:pbkdf2_sha\d+|bcrypt_sha256|bcrypt|argon2|scrypt)\$[\w./$=,+-]{20,}"),
+    Shape("~{SHA ~{SSHA ~{SMD5 ~{MD5} ~{CRYPT ~{PBKDF2 ~{BLF", r"\{S?(?:SHA|MD5|CRYPT|PBKDF2|BLF-CRYPT|RAM-MD5|CRAM-MD5)[\w-]*\}([\w./$=,+-]{8,})", 1),
     Shape("SCRAM", r"SCRAM-SHA-\d+\$\d+:[\w+/=:$]{20,}"),
     Shape("~md5", r"md5[0-9a-f]{32}(?![0-9a-f])", edge=ALNUM),
     Shape("~*", r"\*[0-9A-F]{40}(?![0-9A-Za-z])", edge="_*"),
@@ -109,8 +108,8 @@ SHAPES = (
     Shape("~Signature=", r"Signature=([0-9a-fA-F]{40,}|[A-Za-z0-9+/=]{28,})", 1),
     Shape("~key= ~token= ~code= ~secret=", r"[?&](?:api_?|access_?|auth_?)?(?:key|token|secret|code)=([^\s&\"'<>#;,]{12,})", 1, random=True),
     Shape("Bearer bearer BEARER", r"[Bb](?:earer|EARER)[ \t:]{1,4}[\"']?([A-Za-z0-9_.~+/=-]{16,})", 1, random=True, edge=WORD),
-    Shape("Basic basic", r"[Bb]asic[ \t]{1,4}([A-Za-z0-9+/]{8,}={1,2}|[A-Za-z0-9+/]{16,})(?![\w./-])", 1, random=True, edge=DASH),
-    Shape("response nonce cnonce", r"(?:response|c?nonce|opaque)=\"?([0-9a-f]{32,})", 1, edge=DASH),
+    Shape("~Basic· ~basic·", r"[Bb]asic[ \t]{1,4}([A-Za-z0-9+/]{8,}={1,2}|[A-Za-z0-9+/]{16,})(?![\w./-])", 1, random=True, edge=DASH),
+    Shape("~response= ~nonce= ~opaque=", r"(?:response|c?nonce|opaque)=\"?([0-9a-f]{32,})", 1, edge=DASH),
     Shape("NTLM Negotiate", r"(?:NTLM|Negotiate)[ \t]{1,4}([A-Za-z0-9+/=]{20,})", 1, edge=WORD),
     Shape("BitLocker bitlocker Numerical RecoveryPassword RecoveryKey", r"(?<![\d-])(?:\d{6}-){7}\d{6}(?![\d-])"),
     Shape("otpauth", r"otpauth://[^\s\"'?]{1,256}\?(?:[^\s\"'&]{1,128}&){0,16}secret=([A-Za-z2-7=]{8,})", 1),
@@ -120,5 +119,7 @@ SHAPES = (
     Shape("~%3A%2F%2F ~%3a%2f%2f", r"%3[Aa]%2[Ff]%2[Ff][\w.-]{0,64}%3[Aa]([\w.!~*-]{3,256})%40", 1),
     Shape("AWS4", r"AWS4-HMAC-SHA256[ \t]{1,4}Credential=([^\s,/]{8,})", 1),
     Shape("discord Discord bot Bot", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}", edge=WORD, random=True),
+    Shape("LIMIT", r"^([A-Z2-7]{16,52})(?=\n\" RATE_LIMIT)", 1, flags=8),
+    Shape("TOTP", r"^\" TOTP_AUTH\n((?:\d{8}(?:\n|$)){1,10})", 1, flags=8),
     Shape("sentry", r"://([0-9a-f]{32})(?=[@:])", 1),
 )
