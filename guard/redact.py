@@ -175,7 +175,7 @@ class Stream:
                     limit = b
                     self._swallow = b == len(whole)
                 break
-        out = []
+        out: list[str] = []
         at = begin
         for a, b, mask in cuts:
             if a >= limit:
@@ -190,7 +190,9 @@ class Stream:
 
     def _swallowed(self, text: str) -> str:
         """Drops the rest of a secret that was too long to hold."""
-        ends = [at for at in (text.find(stop) for stop in ("\n", " ", "\t", '"', "'", ",", ";", "<", "-----END")) if at >= 0]
+        ends = [
+            at for at in (text.find(stop) for stop in ("\n", " ", "\t", '"', "'", ",", ";", "<", "-----END")) if at >= 0
+        ]
         if not ends:
             return ""
         self._swallow = False

@@ -16,7 +16,17 @@ CLOSED: State = ("", False, 0)
 Cuts = list[tuple[int, int, str]]
 """(start, end, replacement)."""
 
-GATES = ("PRIVATE KEY", "OpenVPN ", "SSH2 ENCRYPTED", "$ANSIBLE_VAULT", "data:", "Data:", 'ata": {', "<auth-user-pass>", "Private-Lines")
+GATES = (
+    "PRIVATE KEY",
+    "OpenVPN ",
+    "SSH2 ENCRYPTED",
+    "$ANSIBLE_VAULT",
+    "data:",
+    "Data:",
+    'ata": {',
+    "<auth-user-pass>",
+    "Private-Lines",
+)
 _START = Pattern(
     r"(?P<pem>-{4,5} ?BEGIN (?:(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?|OpenVPN (?:Static key|tls-crypt-v2)[^-\n]{0,32}"
     r"|SSH2 ENCRYPTED PRIVATE KEY) ?-{4,5})"
@@ -94,7 +104,11 @@ def _inside(t: str, at: int, kind: str, masked: bool, indent: int, cuts: Cuts) -
             if body and (len(line) - len(line.lstrip()) <= indent or body[0] == "}"):
                 return at, "", masked
             match = _ENTRY.re.match(line)
-            if match and match[1] != MASK and (_base64_secret(match[1]) if kind == "data" else match[1][0] not in "$<{|>"):
+            if (
+                match
+                and match[1] != MASK
+                and (_base64_secret(match[1]) if kind == "data" else match[1][0] not in "$<{|>")
+            ):
                 cuts.append((at + match.start(1), at + match.end(1), MASK))
         elif kind == "login":
             if "</auth-user-pass>" in line:
@@ -144,7 +158,12 @@ def _key_line(line: str, at: int, end: int, after: int, kind: str, masked: bool,
 
 def _base64_secret(value: str) -> bool:
     """True for base64 that hides text, or long random bytes; false for words that happen to be valid base64."""
-    if len(value) < 8 or len(value) % 4 or not _BODY.re.match(value) or value.startswith("LS0tLS1CRUdJTiBDRVJUSUZJQ0FUR"):
+    if (
+        len(value) < 8
+        or len(value) % 4
+        or not _BODY.re.match(value)
+        or value.startswith("LS0tLS1CRUdJTiBDRVJUSUZJQ0FUR")
+    ):
         return False
     try:
         raw = binascii.a2b_base64(value[:4096])
@@ -157,4 +176,9 @@ def _base64_secret(value: str) -> bool:
             return True
     except UnicodeDecodeError:
         pass
-    return len(value) >= 24 and any(c.isdigit() for c in value) and any(c.isupper() for c in value) and any(c.islower() for c in value)
+    return (
+        len(value) >= 24
+        and any(c.isdigit() for c in value)
+        and any(c.isupper() for c in value)
+        and any(c.islower() for c in value)
+    )

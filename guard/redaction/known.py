@@ -13,7 +13,11 @@ def weakness(value: str) -> str:
     if len(value) < MIN_KNOWN:
         return f"shorter than {MIN_KNOWN} characters"
     parts = value.replace("-", " ").replace("_", " ").replace(".", " ").split()
-    if value.isascii() and len(value) <= 24 and all(part.isalpha() and part[1:].islower() or part.isupper() and part.isalpha() for part in parts):
+    if (
+        value.isascii()
+        and len(value) <= 24
+        and all((part.isalpha() and part[1:].islower()) or (part.isupper() and part.isalpha()) for part in parts)
+    ):
         return "plain words"
     if value[0] in "/~" and "/" in value[1:] and value.islower():
         return "a path"
@@ -41,15 +45,25 @@ def disguises(value: str) -> tuple[str, ...]:
     plain = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
     for keep in (plain, plain + b"/", plain + b"!*'()", plain + b"!*'()/", plain + b"!$&'()*+,;=:@/"):
         quoted = "".join(chr(byte) if byte in keep else f"%{byte:02X}" for byte in raw)
-        forms.update((quoted, quoted.lower() if quoted.lower() != value.lower() else quoted, quoted.replace("%20", "+")))
+        forms.update(
+            (quoted, quoted.lower() if quoted.lower() != value.lower() else quoted, quoted.replace("%20", "+"))
+        )
         forms.add("".join(chr(byte) if byte in keep else f"%{byte:02x}" for byte in raw))
     escaped = "".join(_json(char, ascii_only=False) for char in value)
     forms.update((escaped, "".join(_json(char, ascii_only=True) for char in value), escaped.replace("/", "\\/")))
     forms.add(escaped.replace("\\", "\\\\").replace('"', '\\"'))
-    forms.update((value.replace("'", "'\\''"), value.replace("'", "'\"'\"'"), value.replace("'", "''"), value.replace('"', '""')))
+    forms.update(
+        (value.replace("'", "'\\''"), value.replace("'", "'\"'\"'"), value.replace("'", "''"), value.replace('"', '""'))
+    )
     forms.add("".join("\\" + char if char in "\"$`\\! '&|;<>()*?[]{}#~" else char for char in value))
     markup = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    forms.update((markup, markup.replace('"', "&quot;").replace("'", "&#39;"), markup.replace('"', "&quot;").replace("'", "&#x27;")))
+    forms.update(
+        (
+            markup,
+            markup.replace('"', "&quot;").replace("'", "&#39;"),
+            markup.replace('"', "&quot;").replace("'", "&#x27;"),
+        )
+    )
     forms.update((raw.hex(), raw.hex().upper()))
     return tuple(sorted((form for form in forms if len(form) >= MIN_KNOWN), key=len, reverse=True))
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one row of a table is one line
 """Finds values by the label in front of them: `password=…`, `"token": "…"`, `--secret …`, `name: X / value: …`.
 
 The text is searched for the stems of secret labels; at each one the whole label is read, judged, and only then is a
@@ -16,20 +17,30 @@ _REST = Pattern(r"[A-Za-z0-9_.\-]{0,64}")
 _SEPARATOR = Pattern(
     r"(?:\\{0,4}[\"'`]|&quot;|%22|\\u0022)?\]?(?:[ \t]{0,64}|[ .]{2,64})(=>|->|:=|:-|={1,2}|:|：|＝|%3[dDaA]|\\u003[dD]|&gt;)[ \t　]{0,64}"
 )
-_OPEN = Pattern(r"(?:!!?\w{1,12}[ \t]{1,4})?[bBrRuUfFN@]{0,2}(\\{0,8}[\"'`]|&quot;|&#3[49];|%2[27]|\\u00(?:22|27)|[“‘「『«])")
+_OPEN = Pattern(
+    r"(?:!!?\w{1,12}[ \t]{1,4})?[bBrRuUfFN@]{0,2}(\\{0,8}[\"'`]|&quot;|&#3[49];|%2[27]|\\u00(?:22|27)|[“‘「『«])"
+)
 _WORD = Pattern(r"[^\s\"'`\x00]{1,4096}")
-_CUT = Pattern(r"[,;&|](?=[\w.\-\[\] ]{1,48}[=:]|$)|%26|[)\]}>]+[,;.)\]}>]*(?=$|[ ,;])|[，。；、！？（）」”’】]|\\[nrt](?=$|[\w#])|&(?:amp|quot);|</")
+_CUT = Pattern(
+    r"[,;&|](?=[\w.\-\[\] ]{1,48}[=:]|$)|%26|[)\]}>]+[,;.)\]}>]*(?=$|[ ,;])|[，。；、！？（）」”’】]|\\[nrt](?=$|[\w#])|&(?:amp|quot);|</"
+)
 _REST_OF_LINE = Pattern(r"[ \t]+#.*$|[ \t]*[,;][ \t]*$")
 _BLOCK_SCALAR = Pattern(r"(?:![\w-]{1,16}[ \t]+)?[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?$")
-_SCHEME = Pattern(r"(?i:bearer|basic|token|digest|negotiate|ntlm|apikey|api-key|aws4-hmac-sha256|jwt|key|plain|oauth)[ \t]{1,8}(?=\S)")
+_SCHEME = Pattern(
+    r"(?i:bearer|basic|token|digest|negotiate|ntlm|apikey|api-key|aws4-hmac-sha256|jwt|key|plain|oauth)[ \t]{1,8}(?=\S)"
+)
 _FLAG_VALUE = Pattern(r"(?:[ \t]{1,3}(?:\\\n[ \t]{0,32})?|\\\n[ \t]{0,32})(?=[^\s-]|-[A-Za-z0-9_]*[A-Z0-9])")
-_XML = Pattern(r"[\"']?(?:[ \t][^<>\n]{0,200})?>[ \t]*\n?[ \t]*(?:<[Vv]alue>|<string>|<!\[CDATA\[)?([^<>\n]{1,4096})(?=\s{0,64}<)")
+_XML = Pattern(
+    r"[\"']?(?:[ \t][^<>\n]{0,200})?>[ \t]*\n?[ \t]*(?:<[Vv]alue>|<string>|<!\[CDATA\[)?([^<>\n]{1,4096})(?=\s{0,64}<)"
+)
 _XML_KEY = Pattern(r"[\"']?</(?:[Nn]ame|[Kk]ey)>[ \t]*\n?[ \t]*<(?:[Vv]alue|string)>([^<>\n]{1,4096})")
 _PAIR = Pattern(
     r"\\?[\"']?[ \t]{0,64},?[ \t]{0,16}(?:\n[ \t]{0,64}){0,2}(?:-[ \t])?\\?[\"']?"
     r"(?:[Vv]alue|VALUE|[Dd]efault(?:Value)?)\\?[\"']?[ \t]{0,64}[:=][ \t]{0,64}"
 )
-_PAIR_BEFORE = Pattern(r"(?:^|[\s{,<\"'(])\\?[\"']?(?:[Nn]ame|[Kk]ey|NAME|KEY|ParameterKey|Variable)\\?[\"']?[ \t]{0,16}[:=][ \t]{0,16}\\?[\"']?$")
+_PAIR_BEFORE = Pattern(
+    r"(?:^|[\s{,<\"'(])\\?[\"']?(?:[Nn]ame|[Kk]ey|NAME|KEY|ParameterKey|Variable)\\?[\"']?[ \t]{0,16}[:=][ \t]{0,16}\\?[\"']?$"
+)
 _VALUE_FIRST = Pattern(
     r"[\"']?[Vv]alue[\"']?[ \t]{0,16}[:=][ \t]{0,16}(\"[^\"\n]{1,1024}\"|'[^'\n]{1,1024}'|[^\s\"',]{1,1024}),?\s{0,64}"
     r"[\"']?(?:[Nn]ame|[Kk]ey)[\"']?[ \t]{0,16}[:=][ \t]{0,16}[\"']?$"
@@ -44,15 +55,109 @@ _DIRECTIVE = Pattern(r"[ \t]{1,64}(?:\"([^\"\n]{1,512})\"|'([^'\n]{1,512})'|([^\
 _SPEECH = Pattern(r"[ \t]{1,8}(?:is|was|=|为|是)[ \t:：]{1,8}[\"'“]?([^\s\"'”，。,;]{4,256})")
 _NEXT_LINE = Pattern(r"\n([ \t]+)[\"']?([^\s:#\"'<{\[-][^\s:\"'{}]{3,1024})[\"']?,?[ \t]*(?=\n|$)")
 _CLOSERS = {"“": "”", "‘": "’", "「": "」", "『": "』", "«": "»"}
-_LINE_LEAD = frozenset(("", "export", "set", "setenv", "-", "ENV", "ARG", "env", "#", ";", "//", "$", "@", ":", "<", ">", "+", "declare -x", "proxy_set_header", "fastcgi_param", "uwsgi_param", "RequestHeader set", "SetEnv", "add_header"))
+_LINE_LEAD = frozenset(
+    (
+        "",
+        "export",
+        "set",
+        "setenv",
+        "-",
+        "ENV",
+        "ARG",
+        "env",
+        "#",
+        ";",
+        "//",
+        "$",
+        "@",
+        ":",
+        "<",
+        ">",
+        "+",
+        "declare -x",
+        "proxy_set_header",
+        "fastcgi_param",
+        "uwsgi_param",
+        "RequestHeader set",
+        "SetEnv",
+        "add_header",
+    )
+)
 _COMMANDS = frozenset(
-    "psql pg_dump pg_dumpall pg_restore mysql mysqldump mysqladmin mariadb mariadb-dump redis-cli mongo mongosh mongodump ssh"
-    " sshpass rsync scp ansible ansible-playbook terraform kubectl helm docker curl wget python python3 node npm restic"
-    " borg rclone env sudo bash sh exec make java php ruby aws vault git nice nohup timeout".split()
+    [
+        "psql",
+        "pg_dump",
+        "pg_dumpall",
+        "pg_restore",
+        "mysql",
+        "mysqldump",
+        "mysqladmin",
+        "mariadb",
+        "mariadb-dump",
+        "redis-cli",
+        "mongo",
+        "mongosh",
+        "mongodump",
+        "ssh",
+        "sshpass",
+        "rsync",
+        "scp",
+        "ansible",
+        "ansible-playbook",
+        "terraform",
+        "kubectl",
+        "helm",
+        "docker",
+        "curl",
+        "wget",
+        "python",
+        "python3",
+        "node",
+        "npm",
+        "restic",
+        "borg",
+        "rclone",
+        "env",
+        "sudo",
+        "bash",
+        "sh",
+        "exec",
+        "make",
+        "java",
+        "php",
+        "ruby",
+        "aws",
+        "vault",
+        "git",
+        "nice",
+        "nohup",
+        "timeout",
+    ]
 )
 _DIRECTIVES = frozenset(
-    "requirepass masterauth auth_pass auth-pass bindpw rootpw rootpwmoddn masterpass sentinelpass wpa_psk smtp_password"
-    " password passwd secret psk enablepassword setpass keypass storepass insecure-password passphrase".split()
+    [
+        "requirepass",
+        "masterauth",
+        "auth_pass",
+        "auth-pass",
+        "bindpw",
+        "rootpw",
+        "rootpwmoddn",
+        "masterpass",
+        "sentinelpass",
+        "wpa_psk",
+        "smtp_password",
+        "password",
+        "passwd",
+        "secret",
+        "psk",
+        "enablepassword",
+        "setpass",
+        "keypass",
+        "storepass",
+        "insecure-password",
+        "passphrase",
+    ]
 )
 
 
@@ -108,7 +213,9 @@ def labelled(t: str, low: str, spans: Spans) -> tuple[int, int] | None:
     return open_block
 
 
-def _after(t: str, start: int, end: int, label: str, strength: int, line_start: int, eol: int) -> tuple[int, int] | None:
+def _after(
+    t: str, start: int, end: int, label: str, strength: int, line_start: int, eol: int
+) -> tuple[int, int] | None:
     before = t[start - 1] if start else "\n"
     match = _SEPARATOR.re.match(t, end)
     if match:
@@ -123,7 +230,9 @@ def _after(t: str, start: int, end: int, label: str, strength: int, line_start: 
             if found and is_secret(t[found[0] : found[1]], strength, label):
                 return found
     if before in "<\"'" or t.startswith((">", "</"), end):
-        if (match := _XML.re.match(t, end) if before == "<" or "=" in t[max(0, start - 2) : start] else None) and is_secret(match[1].strip() or "-", strength, label):
+        if (
+            match := _XML.re.match(t, end) if before == "<" or "=" in t[max(0, start - 2) : start] else None
+        ) and is_secret(match[1].strip() or "-", strength, label):
             return match.span(1)
         if (match := _XML_KEY.re.match(t, end)) and is_secret(match[1], strength, label):
             return match.span(1)
@@ -137,7 +246,11 @@ def _after(t: str, start: int, end: int, label: str, strength: int, line_start: 
     if strength >= MEDIUM and "alue" in t[max(0, start - 1200) : start]:
         window = t[max(0, start - 1200) : start]
         at = window.rfind("alue")
-        if at > 0 and (match := _VALUE_FIRST.re.search(window, max(0, at - 2))) and is_secret(match[1].strip("\"'"), strength, label):
+        if (
+            at > 0
+            and (match := _VALUE_FIRST.re.search(window, max(0, at - 2)))
+            and is_secret(match[1].strip("\"'"), strength, label)
+        ):
             base = start - len(window)
             return base + match.start(1), base + match.end(1)
     for rule in (_CALL, _COMMA):
@@ -156,7 +269,9 @@ def _after(t: str, start: int, end: int, label: str, strength: int, line_start: 
     if strength >= MEDIUM and opening in _LINE_LEAD and (match := _DIRECTIVE.re.match(t, end)):
         value = match[match.lastindex or 1]
         known = lowered in _DIRECTIVES and lowered not in ("password", "passwd", "secret", "psk", "passphrase")
-        if (known or not (value.isalpha() and value.islower()) and "/" not in value[:6]) and is_secret(value, strength, label, prose=not known):
+        if (known or (not (value.isalpha() and value.islower()) and "/" not in value[:6])) and is_secret(
+            value, strength, label, prose=not known
+        ):
             return match.span(match.lastindex or 1)
     if strength == STRONG and (match := _SPEECH.re.match(t, end)):
         value = match[1].rstrip(".,;:!?)")
@@ -210,7 +325,9 @@ def _separated(
     return None
 
 
-def _plain(t: str, at: int, eol: int, *, quote: str = "", to_end: bool = False, spaced: bool = True) -> tuple[int, int] | None:
+def _plain(
+    t: str, at: int, eol: int, *, quote: str = "", to_end: bool = False, spaced: bool = True
+) -> tuple[int, int] | None:
     """The span of the value that begins here: quoted, up to the surrounding quote, a word, or the rest of the line."""
     match = _OPEN.re.match(t, at)
     if match and match.end() <= eol:

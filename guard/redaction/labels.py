@@ -13,41 +13,295 @@ NONE, LOW, MEDIUM, STRONG = 0, 1, 2, 3
 
 LABEL_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 STEMS = ("pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie", "psk", "bindpw", "rootpw", "_pw")
-STEMS_RARE = ("sessid", "sessionid", "salt", "mnemonic", "jwt", "passwort", "kennwort", "senha", "mdp", "pepper", "sas_")
+STEMS_RARE = (
+    "sessid",
+    "sessionid",
+    "salt",
+    "mnemonic",
+    "jwt",
+    "passwort",
+    "kennwort",
+    "senha",
+    "mdp",
+    "pepper",
+    "sas_",
+)
 """Every label that `strength_of` can call secret contains one of these."""
 
 _WORDS = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _TRAILING = frozenset(
-    "prod production dev devel stage staging test qa uat old new current prev previous backup primary secondary ro rw"
-    " default enc encrypted hash hashed digest plain plaintext value base64 b b64 data raw string text confirm confirmation"
-    " again md sha bcrypt binary base".split()
+    [
+        "prod",
+        "production",
+        "dev",
+        "devel",
+        "stage",
+        "staging",
+        "test",
+        "qa",
+        "uat",
+        "old",
+        "new",
+        "current",
+        "prev",
+        "previous",
+        "backup",
+        "primary",
+        "secondary",
+        "ro",
+        "rw",
+        "default",
+        "enc",
+        "encrypted",
+        "hash",
+        "hashed",
+        "digest",
+        "plain",
+        "plaintext",
+        "value",
+        "base64",
+        "b",
+        "b64",
+        "data",
+        "raw",
+        "string",
+        "text",
+        "confirm",
+        "confirmation",
+        "again",
+        "md",
+        "sha",
+        "bcrypt",
+        "binary",
+        "base",
+    ]
 )
 _PASSWORDS = frozenset(
-    "password passwd passphrase passcode passwort kennwort senha contrasena pw pwd psk requirepass masterauth masterpass"
-    " bindpw rootpw userpw mdp mnemonic pepper passwords".split()
+    [
+        "password",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "passwort",
+        "kennwort",
+        "senha",
+        "contrasena",
+        "pw",
+        "pwd",
+        "psk",
+        "requirepass",
+        "masterauth",
+        "masterpass",
+        "bindpw",
+        "rootpw",
+        "userpw",
+        "mdp",
+        "mnemonic",
+        "pepper",
+        "passwords",
+    ]
 )
-_NOT_PASS = frozenset("bypass compass encompass trespass surpass overpass underpass multipass onepass singlepass".split())
-_PASS_TO = frozenset("proxy fastcgi uwsgi scgi grpc memcached ajp first second third last next num host".split())
+_NOT_PASS = frozenset(
+    [
+        "bypass",
+        "compass",
+        "encompass",
+        "trespass",
+        "surpass",
+        "overpass",
+        "underpass",
+        "multipass",
+        "onepass",
+        "singlepass",
+    ]
+)
+_PASS_TO = frozenset(
+    [
+        "proxy",
+        "fastcgi",
+        "uwsgi",
+        "scgi",
+        "grpc",
+        "memcached",
+        "ajp",
+        "first",
+        "second",
+        "third",
+        "last",
+        "next",
+        "num",
+        "host",
+    ]
+)
 _KEY_OF = frozenset(
-    "api secret access private priv encryption encrypt decryption decrypt signing sign master account shared client auth"
-    " service license licence hmac cookie session storage admin deploy subscription validation app application wep wpa"
-    " wifi network preshared pre unseal root recovery consumer write ingest ingestion integration product machine data"
-    " cipher crypto aes jwt webhook bot user rest management certificate secure nonce logged integrationkey join trunk"
-    " token server functions function host".split()
+    [
+        "api",
+        "secret",
+        "access",
+        "private",
+        "priv",
+        "encryption",
+        "encrypt",
+        "decryption",
+        "decrypt",
+        "signing",
+        "sign",
+        "master",
+        "account",
+        "shared",
+        "client",
+        "auth",
+        "service",
+        "license",
+        "licence",
+        "hmac",
+        "cookie",
+        "session",
+        "storage",
+        "admin",
+        "deploy",
+        "subscription",
+        "validation",
+        "app",
+        "application",
+        "wep",
+        "wpa",
+        "wifi",
+        "network",
+        "preshared",
+        "pre",
+        "unseal",
+        "root",
+        "recovery",
+        "consumer",
+        "write",
+        "ingest",
+        "ingestion",
+        "integration",
+        "product",
+        "machine",
+        "data",
+        "cipher",
+        "crypto",
+        "aes",
+        "jwt",
+        "webhook",
+        "bot",
+        "user",
+        "rest",
+        "management",
+        "certificate",
+        "secure",
+        "nonce",
+        "logged",
+        "integrationkey",
+        "join",
+        "trunk",
+        "token",
+        "server",
+        "functions",
+        "function",
+        "host",
+    ]
 )
 _KEY_NOT = frozenset(
-    "public pub primary foreign sort partition cache object routing group row range hash hot host short foreign unique"
-    " composite index map dict config registry shard lookup sorting translation ssh authorized gpg keyring".split()
+    [
+        "public",
+        "pub",
+        "primary",
+        "foreign",
+        "sort",
+        "partition",
+        "cache",
+        "object",
+        "routing",
+        "group",
+        "row",
+        "range",
+        "hash",
+        "hot",
+        "host",
+        "short",
+        "foreign",
+        "unique",
+        "composite",
+        "index",
+        "map",
+        "dict",
+        "config",
+        "registry",
+        "shard",
+        "lookup",
+        "sorting",
+        "translation",
+        "ssh",
+        "authorized",
+        "gpg",
+        "keyring",
+    ]
 )
 _VENDORS = frozenset(
-    "dd datadog stripe sendgrid mailgun algolia google azure openai anthropic twilio mapbox newrelic honeycomb segment"
-    " mixpanel rollbar bugsnag pusher cloudflare cf fastly linode vultr hetzner gemini deepseek dashscope moonshot".split()
+    [
+        "dd",
+        "datadog",
+        "stripe",
+        "sendgrid",
+        "mailgun",
+        "algolia",
+        "google",
+        "azure",
+        "openai",
+        "anthropic",
+        "twilio",
+        "mapbox",
+        "newrelic",
+        "honeycomb",
+        "segment",
+        "mixpanel",
+        "rollbar",
+        "bugsnag",
+        "pusher",
+        "cloudflare",
+        "cf",
+        "fastly",
+        "linode",
+        "vultr",
+        "hetzner",
+        "gemini",
+        "deepseek",
+        "dashscope",
+        "moonshot",
+    ]
 )
 _TOKEN_NOT = frozenset(
-    "next page continue continuation starting nextpage unexpected invalid sync unknown stop eos bos pad max min per total"
-    " prompt completion input output cached reasoning".split()
+    [
+        "next",
+        "page",
+        "continue",
+        "continuation",
+        "starting",
+        "nextpage",
+        "unexpected",
+        "invalid",
+        "sync",
+        "unknown",
+        "stop",
+        "eos",
+        "bos",
+        "pad",
+        "max",
+        "min",
+        "per",
+        "total",
+        "prompt",
+        "completion",
+        "input",
+        "output",
+        "cached",
+        "reasoning",
+    ]
 )
-_SECRET_NOT = frozenset("pull tls cert certificate ca ref image mountable".split())
+_SECRET_NOT = frozenset(["pull", "tls", "cert", "certificate", "ca", "ref", "image", "mountable"])
 _known: dict[str, int] = {}
 
 
@@ -89,7 +343,11 @@ def _judge(label: str) -> int:
         return _key(before)
     if last.endswith("key"):
         stem = last[:-3]
-        return MEDIUM if stem in _KEY_OF or stem.endswith(("secret", "access", "api", "private", "auth", "master")) else NONE
+        return (
+            MEDIUM
+            if stem in _KEY_OF or stem.endswith(("secret", "access", "api", "private", "auth", "master"))
+            else NONE
+        )
     if last in ("credential", "credentials", "cred", "creds", "auth", "authorization", "cookie", "sas"):
         return MEDIUM
     if last.endswith(("sessid", "sessionid")) or joined.endswith(("secretid", "accesskeyid", "sessionid")):

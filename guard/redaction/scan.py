@@ -16,7 +16,9 @@ _HIDDEN = Pattern(
     r"\x1b\[[0-9;:?<=>]{0,64}[ -/]{0,4}[@-~]|\x1b\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>A-Z\\^_]"
     r"|[^\n\x08]\x08|[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
-_HIDDEN_MARKS = "\x1b\x08\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_HIDDEN_MARKS = (
+    "\x1b\x08\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+)
 _JOINED = Pattern(r"(?<=[\w+/.~$!@#%^&*-])(?:\"\"|''|\"'|'\"|\\\n)(?=[\w+/.~$!@#%^&*-])")
 _FOREIGN = Pattern(
     r"(?:密码|密碼|口令|密钥|密鑰|金鑰|密匙|令牌|权杖|權杖|私钥|私鑰|凭证|凭据|憑證|授权码|授權碼|验证码|驗證碼|动态码|パスワード|暗証番号|비밀번호|암호|пароль|Пароль"
@@ -27,7 +29,19 @@ _FOREIGN_SPACE = Pattern(r"(?:密码|密碼|口令|密钥|密鑰|令牌|パス�
 _EXTENSION = Pattern(r"\.(?:c|h|cc|cpp|go|py|js|ts|rs|java|rb|php|sh|log|conf|yml|yaml|md|txt|html)$")
 _PORT_FIRST = Pattern(r"\d{1,5}(?:[/?#]|$)")
 _COOKIE_ATTRIBUTES = frozenset(
-    "path domain expires max-age samesite secure httponly priority partitioned version comment".split()
+    [
+        "path",
+        "domain",
+        "expires",
+        "max-age",
+        "samesite",
+        "secure",
+        "httponly",
+        "priority",
+        "partitioned",
+        "version",
+        "comment",
+    ]
 )
 _COOKIE = Pattern(r"(?:^|[;\s])[ \t]{0,4}([\w.$-]{1,128})=\"?([^;\s\"']{6,4096})")
 
@@ -49,7 +63,7 @@ def replaced(t: str, cuts: Cuts) -> str:
     """`t` with sorted, separate cuts made."""
     if not cuts:
         return t
-    out = []
+    out: list[str] = []
     at = 0
     for a, b, mask in cuts:
         out += (t[at:a], mask)
@@ -166,7 +180,7 @@ def _shape(t: str, shape: Shape, spans: Spans) -> None:
         value = match[group]
         if edge is not None and match.start():
             before = t[match.start() - 1]
-            if before in edge or before.isascii() and before.isalnum():
+            if before in edge or (before.isascii() and before.isalnum()):
                 continue
         if shape.random and not _mixed(value):
             continue
@@ -226,7 +240,9 @@ def _habit(t: str, a: int, b: int, habit: Habit, spans: Spans) -> None:
 def _unlike_words(value: str) -> bool:
     """True unless this could be an ordinary word of a sentence."""
     bare = value.strip(".,;:!?()[]'\"")
-    return any(c.isdigit() or c in "!@#$%^&*+=~" for c in bare) or not (bare[1:].islower() or bare.isupper() or len(bare) < 2)
+    return any(c.isdigit() or c in "!@#$%^&*+=~" for c in bare) or not (
+        bare[1:].islower() or bare.isupper() or len(bare) < 2
+    )
 
 
 def _mixed(value: str) -> bool:

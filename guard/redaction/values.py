@@ -8,14 +8,133 @@ from guard.redaction.lazy import Pattern
 MASK = "[REDACTED]"
 
 _SAFE = frozenset(
-    "true false null none nil yes no on off enabled disabled required optional scram-sha-256 md5 trust peer files all auto"
-    " default unset empty loaded failed failure success prompt string str int integer bool boolean active inactive"
-    " set present absent missing expired changed reset updated locked unlocked ok invalid valid incorrect correct wrong"
-    " unknown never always must should will can cannot may is was not for from to and or the a an in of with by at"
-    " hidden masked redacted removed omitted unlimited undefined object function symbol sensitive"
-    " encrypted plaintext bcrypt sha256 sha512 argon2 argon2id scram ldap pam sss systemd compat publickey keyboard"
-    " keyboard-interactive basic bearer digest negotiate ntlm identified using based generated mismatch denied accepted"
-    " rejected error authentication n/a any sensitive-value known prohibit-password without-password".split()
+    [
+        "true",
+        "false",
+        "null",
+        "none",
+        "nil",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "enabled",
+        "disabled",
+        "required",
+        "optional",
+        "scram-sha-256",
+        "md5",
+        "trust",
+        "peer",
+        "files",
+        "all",
+        "auto",
+        "default",
+        "unset",
+        "empty",
+        "loaded",
+        "failed",
+        "failure",
+        "success",
+        "prompt",
+        "string",
+        "str",
+        "int",
+        "integer",
+        "bool",
+        "boolean",
+        "active",
+        "inactive",
+        "set",
+        "present",
+        "absent",
+        "missing",
+        "expired",
+        "changed",
+        "reset",
+        "updated",
+        "locked",
+        "unlocked",
+        "ok",
+        "invalid",
+        "valid",
+        "incorrect",
+        "correct",
+        "wrong",
+        "unknown",
+        "never",
+        "always",
+        "must",
+        "should",
+        "will",
+        "can",
+        "cannot",
+        "may",
+        "is",
+        "was",
+        "not",
+        "for",
+        "from",
+        "to",
+        "and",
+        "or",
+        "the",
+        "a",
+        "an",
+        "in",
+        "of",
+        "with",
+        "by",
+        "at",
+        "hidden",
+        "masked",
+        "redacted",
+        "removed",
+        "omitted",
+        "unlimited",
+        "undefined",
+        "object",
+        "function",
+        "symbol",
+        "sensitive",
+        "encrypted",
+        "plaintext",
+        "bcrypt",
+        "sha256",
+        "sha512",
+        "argon2",
+        "argon2id",
+        "scram",
+        "ldap",
+        "pam",
+        "sss",
+        "systemd",
+        "compat",
+        "publickey",
+        "keyboard",
+        "keyboard-interactive",
+        "basic",
+        "bearer",
+        "digest",
+        "negotiate",
+        "ntlm",
+        "identified",
+        "using",
+        "based",
+        "generated",
+        "mismatch",
+        "denied",
+        "accepted",
+        "rejected",
+        "error",
+        "authentication",
+        "n/a",
+        "any",
+        "sensitive-value",
+        "known",
+        "prohibit-password",
+        "without-password",
+    ]
 )
 _REFERENCE = Pattern(
     r"\$\{|\$\(|\$[A-Z_][A-Z0-9_]*$|\{\{|<[^<>]{0,80}>?$|%\(|%[A-Z_]+%$|!(?:Ref|Sub|GetAtt|ImportValue|secret|env_var)\b"
@@ -27,11 +146,49 @@ _PATH = Pattern(
     r"(?:~|\.{1,2}|/(?:run|etc|var|home|root|opt|usr|tmp|srv|mnt|proc|dev|data|secrets?|vault|app|apps|config|certs?|ssl|sys"
     r"|boot|lib|bin|sbin|media|Users|private|Library|keys?|workspace|code|github)|[A-Za-z]:)[/\\][\w ./\\:@+-]*$"
 )
-_FILE = Pattern(r"[\w./~-]+\.(?:pem|key|crt|cer|pub|json|ya?ml|txt|conf|cfg|ini|p12|pfx|jks|env|service|socket|target|go|py|c|h|js|ts|sh)$")
-_NUMBER = Pattern(r"[-+]?[\d.,:/]+\s*(?:[a-zA-Z]{0,2}|%|ms|sec|secs|seconds|min|minutes|hours?|days?|bytes?|[KMGT]i?B)$")
+_FILE = Pattern(
+    r"[\w./~-]+\.(?:pem|key|crt|cer|pub|json|ya?ml|txt|conf|cfg|ini|p12|pfx|jks|env|service|socket|target|go|py|c|h|js|ts|sh)$"
+)
+_NUMBER = Pattern(
+    r"[-+]?[\d.,:/]+\s*(?:[a-zA-Z]{0,2}|%|ms|sec|secs|seconds|min|minutes|hours?|days?|bytes?|[KMGT]i?B)$"
+)
 _FLAG_NUMBER = frozenset(
-    "min max num count total require required has have use uses is allow allowed enable enabled disable disabled ask no not"
-    " show verify check validate change force need needs last failed fail minimum maximum".split()
+    [
+        "min",
+        "max",
+        "num",
+        "count",
+        "total",
+        "require",
+        "required",
+        "has",
+        "have",
+        "use",
+        "uses",
+        "is",
+        "allow",
+        "allowed",
+        "enable",
+        "enabled",
+        "disable",
+        "disabled",
+        "ask",
+        "no",
+        "not",
+        "show",
+        "verify",
+        "check",
+        "validate",
+        "change",
+        "force",
+        "need",
+        "needs",
+        "last",
+        "failed",
+        "fail",
+        "minimum",
+        "maximum",
+    ]
 )
 _FIRST_WORD = Pattern(r"[A-Z]?[a-z]+|[A-Z]+")
 _TIME = Pattern(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?")
@@ -94,5 +251,3 @@ def _looks_random(value: str, least: int) -> bool:
     if digits and letters:
         return True
     return len(value) >= 16 and bool(upper and lower) and other * 6 < len(value)
-
-

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one row of a table is one line
 """Texts that hold a planted secret, as operators meet them. Every value here is made up by a seeded generator."""
 
 from __future__ import annotations
@@ -41,14 +42,22 @@ def form(name: str, template: str, secret: str) -> None:
 
 
 # --- files that operators print -------------------------------------------------------------------------------------
-form("docker_inspect_env", '            "Env": [\n                "PATH=/usr/bin",\n                "DB_PASSWORD=§",\n                "TZ=UTC"\n            ]', some(18))
+form(
+    "docker_inspect_env",
+    '            "Env": [\n                "PATH=/usr/bin",\n                "DB_PASSWORD=§",\n                "TZ=UTC"\n            ]',
+    some(18),
+)
 form("docker_inspect_env_spaces", '"Env": ["SMTP_PASSWORD=§", "A=b"]', "two words and 7 more")
 form("pod_env_yaml", "    env:\n    - name: DB_PASSWORD\n      value: §\n    - name: TZ\n      value: UTC", "changeme")
 form("pod_env_yaml_quoted", '        - name: API_TOKEN\n          value: "§"', some(24))
 form("ecs_task_json", '{"environment": [{"name": "DB_PASSWORD", "value": "§"}]}', some(12))
 form("ecs_task_json_lines", '      {\n        "name": "SESSION_SECRET",\n        "value": "§"\n      }', some(20))
 form("ecs_task_value_first", '{"value": "§", "name": "DB_PASSWORD"}', some(14))
-form("k8s_secret_data", "apiVersion: v1\ndata:\n  blob: §\nkind: Secret", base64.b64encode(b"moonlight-77 sonata").decode())
+form(
+    "k8s_secret_data",
+    "apiVersion: v1\ndata:\n  blob: §\nkind: Secret",
+    base64.b64encode(b"moonlight-77 sonata").decode(),
+)
 form("k8s_secret_string_data", "kind: Secret\nstringData:\n  who: §\ntype: Opaque", "plainword")
 form("k8s_secret_json", '    "data": {\n        "whatever": "§"\n    },', base64.b64encode(b"river9stone").decode())
 form("dotenv", "APP_ENV=production\nAPP_KEY=base64:§\n", blob(32))
@@ -71,7 +80,9 @@ form("spring_yaml", "spring:\n  mail:\n    password: '§'", "autumn#1")
 form("hibernate_xml", '<property name="hibernate.connection.password">§</property>', "xmlpw77")
 form("tomcat_users", '<user username="admin" password="§" roles="manager-gui"/>', "tomc4t")
 form("maven_settings", "<server><id>nexus</id>\n<password>§</password></server>", "nexus123")
-form("unattend_xml", "<AdministratorPassword>\n  <Value>§</Value>\n</AdministratorPassword>", "UABhAHMAcwB3ADAAcgBkAA==")
+form(
+    "unattend_xml", "<AdministratorPassword>\n  <Value>§</Value>\n</AdministratorPassword>", "UABhAHMAcwB3ADAAcgBkAA=="
+)
 form("jenkins_credentials", "<password>{§}</password>", blob(32))
 form("web_config", '<add name="Db" connectionString="Server=s;Database=d;User Id=u;Password=§;" />', "n3tP@ss")
 form("web_config_machine_key", '<machineKey validationKey="§" decryption="AES" />', some(64, "0123456789ABCDEF"))
@@ -83,7 +94,11 @@ form("redis_config_get", '1) "requirepass"\n2) "§"', "foobared2")
 form("redis_acl", "user worker on >§ ~jobs:* +@all", "jobspw12")
 form("redis_monitor", '1700000000.1 [0 10.0.0.1:1] "AUTH" "§"', "redispw!")
 form("redis_sentinel", "sentinel auth-pass mymaster §", "sent1nel")
-form("nginx_proxy_header", 'proxy_set_header Authorization "Basic §";', base64.b64encode(b"admin:" + some(9).encode()).decode())
+form(
+    "nginx_proxy_header",
+    'proxy_set_header Authorization "Basic §";',
+    base64.b64encode(b"admin:" + some(9).encode()).decode(),
+)
 form("nginx_header_key", "proxy_set_header X-Api-Key §;", some(32))
 form("haproxy_userlist", "userlist u\n  user admin insecure-password §", "haprox")
 form("haproxy_stats", "stats auth admin:§", "st4tspw")
@@ -105,7 +120,11 @@ form("wireguard_dump", f"wg0\t§\t{blob(32)}\t51820\toff", blob(32))
 form("ipsec_psk", '%any 10.0.0.1 : PSK "§"', "ips3c psk")
 form("ipsec_xauth", "bob : XAUTH §", "xauthpw")
 form("ipsec_rsa_phrase", ': RSA server.key "§"', "keyphrase")
-form("openvpn_static", "-----BEGIN OpenVPN Static key V1-----\n§\n-----END OpenVPN Static key V1-----", some(32, HEX) + "\n" + some(32, HEX))
+form(
+    "openvpn_static",
+    "-----BEGIN OpenVPN Static key V1-----\n§\n-----END OpenVPN Static key V1-----",
+    some(32, HEX) + "\n" + some(32, HEX),
+)
 form("openvpn_inline_login", "<auth-user-pass>\nbob\n§\n</auth-user-pass>", "vpnword")
 form("jdbc_url", "jdbc:postgresql://db:5432/app?user=app&password=§&ssl=true", "jd8cpw")
 form("jdbc_sqlserver", "jdbc:sqlserver://h:1433;databaseName=x;user=sa;password=§;encrypt=true", "jd9cpw!")
@@ -147,17 +166,39 @@ form("java_keystore", "ssl.keystore.password=§", "ks1pw")
 form("grafana_ini", ";admin_password = §", "grafpw 2")
 form("elastic_yaml", 'xpack.security.authc.realms.ldap.bind_password: "§"', "el4stic")
 form("aws_secret_string", '{"Name": "x", "SecretString": "§"}', "raw sekret")
-form("aws_secret_nested", json.dumps({"SecretString": json.dumps({"username": "u", "password": "§"}, ensure_ascii=False)}, ensure_ascii=False), "n3sted")
+form(
+    "aws_secret_nested",
+    json.dumps(
+        {"SecretString": json.dumps({"username": "u", "password": "§"}, ensure_ascii=False)}, ensure_ascii=False
+    ),
+    "n3sted",
+)
 form("azure_sas", "https://a.blob.core.windows.net/c?sv=2022&sig=§&se=2030", quote(blob(32), safe=""))
 form("s3_presigned", "https://b.s3.amazonaws.com/k?X-Amz-Expires=60&X-Amz-Signature=§", some(64, HEX))
 form("vault_unseal", "Unseal Key 1: §", blob(33))
 form("vault_root", "Initial Root Token: s.§", some(24))
-form("swarm_token", "docker swarm join --token SWMTKN-1-§ 10.0.0.1:2377", some(50, ALNUM.lower()) + "-" + some(25, ALNUM.lower()))
-form("kubeadm_join", "kubeadm join 10.0.0.1:6443 --token § --discovery-token-ca-cert-hash sha256:aa", "ab12cd.0123456789abcdef")
+form(
+    "swarm_token",
+    "docker swarm join --token SWMTKN-1-§ 10.0.0.1:2377",
+    some(50, ALNUM.lower()) + "-" + some(25, ALNUM.lower()),
+)
+form(
+    "kubeadm_join",
+    "kubeadm join 10.0.0.1:6443 --token § --discovery-token-ca-cert-hash sha256:aa",
+    "ab12cd.0123456789abcdef",
+)
 form("tailscale", "tailscale up --authkey=tskey-auth-§", some(12) + "-" + some(32))
 form("putty_key", "Private-Lines: 2\n§\nPrivate-MAC: 00", blob(48) + "\n" + blob(30))
-form("pem_in_journal", "Dec 01 10:00:00 h app[1]: -----BEGIN RSA PRIVATE KEY-----\nDec 01 10:00:00 h app[1]: §\nDec 01 10:00:00 h app[1]: -----END RSA PRIVATE KEY-----", blob(48))
-form("pem_yaml_block", "tls_key: |\n  -----BEGIN EC PRIVATE KEY-----\n  §\n  -----END EC PRIVATE KEY-----\nnext: 1", blob(48))
+form(
+    "pem_in_journal",
+    "Dec 01 10:00:00 h app[1]: -----BEGIN RSA PRIVATE KEY-----\nDec 01 10:00:00 h app[1]: §\nDec 01 10:00:00 h app[1]: -----END RSA PRIVATE KEY-----",
+    blob(48),
+)
+form(
+    "pem_yaml_block",
+    "tls_key: |\n  -----BEGIN EC PRIVATE KEY-----\n  §\n  -----END EC PRIVATE KEY-----\nnext: 1",
+    blob(48),
+)
 form("pem_truncated", "-----BEGIN OPENSSH PRIVATE KEY-----\n§\n", folded(200))
 form("pem_escaped", '{"key": "-----BEGIN PRIVATE KEY-----\\n§\\n-----END PRIVATE KEY-----\\n"}', blob(100))
 form("pem_base64", "tls.key: §", base64.b64encode(b"-----BEGIN RSA PRIVATE KEY-----\n" + blob(60).encode()).decode())
@@ -212,7 +253,7 @@ form("ps_wget", "wget --http-user=a --http-password=§ http://x", "wg3tpw")
 form("ps_sshpass", "sshpass -p '§' ssh a@b", "ssh pass")
 form("ps_ldapsearch", "ldapsearch -x -D cn=admin -w § -b dc=x", "ldappw1")
 form("ps_smbclient", "smbclient //srv/s -U bob%§", "smbpw1")
-form("ps_openssl", "openssl rsa -in k.pem -passin pass:§ -out o", "opensslpw")
+form("ps_openssl", "openssl rsa -in k.pem -passin pass:§ -out o", "kx82wortpw")
 form("ps_7z", "7z a -p§ out.7z in", "z1ppw")
 form("ps_zip", "zip -r -P § out.zip in", "z2ppw")
 form("ps_snmpwalk", "snmpwalk -v2c -c § 10.0.0.1", "commstr")
