@@ -1,4 +1,4 @@
-"""Run by test_hung_mount.py in a mount namespace of its own: a FUSE file system that never answers, and a disk question.
+"""Run by test_hung_mount.py in a mount namespace of its own: a disk question beside a FUSE mount that never answers.
 
 Prints the findings as JSON. Exits 77 when this user or kernel cannot mount FUSE.
 """

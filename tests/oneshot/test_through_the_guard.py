@@ -1,0 +1,105 @@
+"""`opsagent -p` as a process, through the real guard: figures, records, a state that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+START = "import sys; sys.path.insert(0, {root!r}); from cli.{program} import main; sys.exit(main(sys.argv[1:]))"
+
+
+def start(program, *arguments, **named):
+    code = START.format(root=str(ROOT), program=program)
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", code, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        **named,
+    )
+
+
+def call(program, *arguments, **named):
+    process = start(program, *arguments, **named)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    """One question with its state folder, shared by the tests that only read it."""
+    state = tmp_path_factory.mktemp("state") / "s"
+    environment = {**os.environ, "OPSAGENT_HOME": str(state)}
+    code, out, err = call("opsagent", "-p", "check this machine's disk and memory", "--json", env=environment)
+    assert code == 0, err
+    return json.loads(out), environment
+
+
+def test_the_figures_are_those_of_df_and_meminfo(answered):
+    got, _ = answered
+    row = subprocess.run(["df", "-P", "/"], capture_output=True, text=True, check=True).stdout.splitlines()[1].split()
+    space = {finding["subject"]: finding for finding in got["findings"] if finding["id"] == "disk.space"}
+    assert abs(space["/"]["number"] - int(row[4].rstrip("%"))) <= 1
+    assert f"of {int(row[1]) / 1024**2:.1f} GiB" in space["/"]["text"]
+    total_kib = int(Path("/proc/meminfo").read_text("ascii").split()[1])
+    memory = next(finding for finding in got["findings"] if finding["id"] == "memory.available")
+    assert f"of {total_kib / 1024**2:.1f} GiB available" in memory["text"]
+
+
+def test_every_read_is_in_the_log(answered):
+    got, environment = answered
+    code, out, err = call("opsx", "executions", "--json", "--limit", "100", env=environment)
+    assert code == 0, err
+    for id in got["executions"]:
+        assert id in out
+    assert {finding["execution"] for finding in got["findings"]} <= set(got["executions"])
+    assert len(got["executions"]) >= 4
+
+
+def test_a_state_that_cannot_be_written_is_answered_and_said():
+    environment = {**os.environ, "OPSAGENT_HOME": "/proc/self/opsagent"}
+    code, out, err = call("opsagent", "-p", "disk", env=environment)
+    assert code == 0, err
+    assert " is " in out
+    assert [line for line in out.splitlines() if line.startswith("Not recorded: ")]
+    code, out, _ = call("opsagent", "-p", "磁盘", env=environment)
+    assert code == 0
+    assert "未写入记录：" in out
+
+
+def test_an_error_with_json_is_one_object_on_stdout():
+    code, out, err = call("opsagent", "-p", "disk", "--json", "--target", "web1")
+    assert (code, err) == (2, "")
+    assert json.loads(out)["error"]["code"] == "usage.target"
+    code, out, err = call("opsagent", "-p", "disk", "--bogus")
+    assert (code, out) == (2, "")
+    assert err.startswith("error[usage]: opsagent has no option --bogus\n")
+
+
+def test_ctrl_c_ends_the_question_with_130():
+    process = start("opsagent", "-p", "cpu", "--output", "stream-json")
+    seen = []
+    while "tool_started" not in "".join(seen):
+        seen.append(process.stdout.readline())
+        assert seen[-1], process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    last = json.loads(out.splitlines()[-1])
+    assert (process.returncode, last["type"], last["exit_code"]) == (130, "turn_completed", 130), err
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    process = start("opsagent", "-p", "disk")
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
