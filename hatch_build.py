@@ -26,7 +26,7 @@ def app_files(root: Path) -> dict[str, str]:
     }
 
 
-class AppHook(BuildHookInterface):  # type: ignore[misc]
+class AppHook(BuildHookInterface):  # type: ignore[type-arg]
     """Hatchling calls `initialize` once per wheel, `version` being "standard" or "editable"."""
 
     PLUGIN_NAME = "custom"

@@ -21,7 +21,10 @@ def enter() -> None:
     """Makes the program importable and nothing else of the caller's surroundings."""
     unwanted = {"", os.curdir}
     for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep):
-        unwanted |= {entry, os.path.abspath(entry)}
+        if entry:
+            unwanted |= {entry, os.path.abspath(entry)}
+    # The environment's own folder stays, even if PYTHONPATH names it too: the dependencies lie beside this package.
+    unwanted.discard(os.path.dirname(HERE))
     folder = app_folder()
     sys.path[:] = [folder, *(entry for entry in sys.path if entry not in unwanted and entry != folder)]
 

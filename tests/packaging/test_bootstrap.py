@@ -123,3 +123,16 @@ def test_set_up_that_is_stopped_leaves_nothing_half_made(tmp_path, monkeypatch, 
     with pytest.raises(stop if isinstance(stop, type) else bootstrap.SetupError):
         bootstrap.build(place, tmp_path / "lock", b"", "")
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".venv")] == [".venv"]
+
+
+def test_installed_program_drops_pythonpath_and_keeps_its_own_libraries(tmp_path, monkeypatch):
+    import opsagent_cli
+
+    libraries = os.path.dirname(opsagent_cli.HERE)
+    monkeypatch.chdir(libraries)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}::{libraries}:relative")
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), "/lib/python3.11", libraries, os.path.abspath("relative")])
+    monkeypatch.setattr(opsagent_cli, "APP", str(tmp_path / "_app"))
+    (tmp_path / "_app").mkdir()
+    opsagent_cli.enter()
+    assert sys.path == [str(tmp_path / "_app"), "/lib/python3.11", libraries]

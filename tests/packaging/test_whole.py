@@ -91,8 +91,8 @@ def test_wheel_runs_anywhere_beside_packages_of_the_same_names(copy, offline, tm
 
     (tmp_path / "trap" / "cli").mkdir(parents=True)
     (tmp_path / "trap" / "core.py").write_text("raise RuntimeError('from PYTHONPATH')\n")
-    for program in ("opsx", "opsagent"):
-        assert run(environment / "bin" / program, "--version", env=env, cwd=tmp_path / "trap").stdout.strip()
+    for program, option in (("opsx", "--version"), ("opsagent", "--version"), ("opsagent-mcp", "--help")):
+        assert run(environment / "bin" / program, option, env=env, cwd=tmp_path / "trap").stdout.strip()
     judged = run(environment / "bin" / "opsx", "check", "ls", env=env, cwd=tmp_path / "trap")
     assert "R0" in judged.stdout
 
