@@ -1,4 +1,4 @@
-"""Takes secrets out of text before it is stored, shown or sent: one Redactor for log, outputs, events, models and errors.
+"""Takes secrets out of text before it is stored, shown or sent: one Redactor for log, outputs, events and models.
 
 Importing this costs nothing; the rules are loaded when the first text is redacted. Everything here is pure.
 
@@ -132,13 +132,13 @@ class Stream:
         return out
 
     def _held_line(self, end: int) -> int:
-        """Keeps back lines whose meaning the next line decides: `value: …` before `name: …`, a continued command, a seed."""
+        """Keeps back lines whose meaning the next line decides: `value: …` before `name: …`, a `\\`, a seed."""
         for _ in range(3):
             start = self._buffer.rfind("\n", 0, max(0, end - 1)) + 1
             line = self._buffer[start:end].rstrip()
             lower = line[:64].lower()
             bare = 16 <= len(line) <= 52 and line.isalnum() and line.isupper()
-            if not (bare or line.endswith("\\") or "value" in lower) or len(line) > 4096:
+            if not (bare or line.endswith("\\") or _awaits_name(lower)) or len(line) > 4096:
                 break
             end = start
         return end
@@ -219,6 +219,12 @@ class ByteStream:
         rest = self._stream.feed(self._decoder.decode(b"", True)) + self._stream.flush()
         self._decoder.reset()
         return rest.encode("utf-8", "surrogateescape")
+
+
+def _awaits_name(line: str) -> bool:
+    """Whether this lower-case line is a `value: …` that a `name: …` in the next line may turn into a secret."""
+    at = line.find("value")
+    return at >= 0 and line[at + 5 : at + 9].lstrip("\"' ")[:1] in (":", "=")
 
 
 def _settled(text: str, begin: int, state: "State", forms: "tuple[str, ...]") -> "tuple[str, State]":

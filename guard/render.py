@@ -1,6 +1,7 @@
+# ruff: noqa: E501 - tables of characters
 """Shows text that is not ours so that what is there is what is seen: the one renderer for commands, paths and output.
 
-Controls, escapes, direction marks, invisible and odd blanks, look-alikes and invalid bytes become markers such as `⟨ESC⟩`
+Controls, escapes, direction marks, invisible and odd blanks, look-alikes and invalid bytes become markers like `⟨ESC⟩`
 or `⟨U+202E⟩`; long runs of blanks are counted. CJK and ordinary accented letters are shown as they are. `visible` is
 injective: different texts never render alike, because a literal bracket of a marker is itself shown as a marker. Pure.
 Sources: Unicode UAX #9 (bidi), UAX #15 (NFC), UAX #11 (width), UTS #39 (confusables).

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one expression is one line
 """Finds secrets that fill several lines: private keys, vaults, `data:` of Kubernetes secrets, inline credentials.
 
 A block may begin in one piece of a stream and end in another, so what is open at the end is handed on as a `State`.

@@ -57,6 +57,7 @@ def disguises(value: str) -> tuple[str, ...]:
     )
     forms.add("".join("\\" + char if char in "\"$`\\! '&|;<>()*?[]{}#~" else char for char in value))
     markup = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    forms.add(markup.replace('"', "&quot;"))
     forms.update(
         (
             markup,

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, SIM905 - word lists are easier to read and to sort as text
 """Says how secret the value behind a label is: `DB_PASSWORD`, `api-key`, `secretName`, `max_tokens` …
 
 A label is judged by its words, mostly by the last one, because the last word says what the value *is*:
@@ -30,278 +31,38 @@ STEMS_RARE = (
 
 _WORDS = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _TRAILING = frozenset(
-    [
-        "prod",
-        "production",
-        "dev",
-        "devel",
-        "stage",
-        "staging",
-        "test",
-        "qa",
-        "uat",
-        "old",
-        "new",
-        "current",
-        "prev",
-        "previous",
-        "backup",
-        "primary",
-        "secondary",
-        "ro",
-        "rw",
-        "default",
-        "enc",
-        "encrypted",
-        "hash",
-        "hashed",
-        "digest",
-        "plain",
-        "plaintext",
-        "value",
-        "base64",
-        "b",
-        "b64",
-        "data",
-        "raw",
-        "string",
-        "text",
-        "confirm",
-        "confirmation",
-        "again",
-        "md",
-        "sha",
-        "bcrypt",
-        "binary",
-        "base",
-    ]
+    "prod production dev devel stage staging test qa uat old new current prev previous backup primary secondary ro rw"
+    " default enc encrypted hash hashed digest plain plaintext value base64 b b64 data raw string text confirm confirmation"
+    " again md sha bcrypt binary base".split()
 )
 _PASSWORDS = frozenset(
-    [
-        "password",
-        "passwd",
-        "passphrase",
-        "passcode",
-        "passwort",
-        "kennwort",
-        "senha",
-        "contrasena",
-        "pw",
-        "pwd",
-        "psk",
-        "requirepass",
-        "masterauth",
-        "masterpass",
-        "bindpw",
-        "rootpw",
-        "userpw",
-        "mdp",
-        "mnemonic",
-        "pepper",
-        "passwords",
-    ]
+    "password passwd passphrase passcode passwort kennwort senha contrasena pw pwd psk requirepass masterauth masterpass"
+    " bindpw rootpw userpw mdp mnemonic pepper passwords".split()
 )
 _NOT_PASS = frozenset(
-    [
-        "bypass",
-        "compass",
-        "encompass",
-        "trespass",
-        "surpass",
-        "overpass",
-        "underpass",
-        "multipass",
-        "onepass",
-        "singlepass",
-    ]
+    "bypass compass encompass trespass surpass overpass underpass multipass onepass singlepass".split()
 )
-_PASS_TO = frozenset(
-    [
-        "proxy",
-        "fastcgi",
-        "uwsgi",
-        "scgi",
-        "grpc",
-        "memcached",
-        "ajp",
-        "first",
-        "second",
-        "third",
-        "last",
-        "next",
-        "num",
-        "host",
-    ]
-)
+_PASS_TO = frozenset("proxy fastcgi uwsgi scgi grpc memcached ajp first second third last next num host".split())
 _KEY_OF = frozenset(
-    [
-        "api",
-        "secret",
-        "access",
-        "private",
-        "priv",
-        "encryption",
-        "encrypt",
-        "decryption",
-        "decrypt",
-        "signing",
-        "sign",
-        "master",
-        "account",
-        "shared",
-        "client",
-        "auth",
-        "service",
-        "license",
-        "licence",
-        "hmac",
-        "cookie",
-        "session",
-        "storage",
-        "admin",
-        "deploy",
-        "subscription",
-        "validation",
-        "app",
-        "application",
-        "wep",
-        "wpa",
-        "wifi",
-        "network",
-        "preshared",
-        "pre",
-        "unseal",
-        "root",
-        "recovery",
-        "consumer",
-        "write",
-        "ingest",
-        "ingestion",
-        "integration",
-        "product",
-        "machine",
-        "data",
-        "cipher",
-        "crypto",
-        "aes",
-        "jwt",
-        "webhook",
-        "bot",
-        "user",
-        "rest",
-        "management",
-        "certificate",
-        "secure",
-        "nonce",
-        "logged",
-        "integrationkey",
-        "join",
-        "trunk",
-        "token",
-        "server",
-        "functions",
-        "function",
-        "host",
-    ]
+    "api secret access private priv encryption encrypt decryption decrypt signing sign master account shared client auth"
+    " service license licence hmac cookie session storage admin deploy subscription validation app application wep wpa"
+    " wifi network preshared pre unseal root recovery consumer write ingest ingestion integration product machine data"
+    " cipher crypto aes jwt webhook bot user rest management certificate secure nonce logged integrationkey join trunk"
+    " token server functions function host".split()
 )
 _KEY_NOT = frozenset(
-    [
-        "public",
-        "pub",
-        "primary",
-        "foreign",
-        "sort",
-        "partition",
-        "cache",
-        "object",
-        "routing",
-        "group",
-        "row",
-        "range",
-        "hash",
-        "hot",
-        "host",
-        "short",
-        "foreign",
-        "unique",
-        "composite",
-        "index",
-        "map",
-        "dict",
-        "config",
-        "registry",
-        "shard",
-        "lookup",
-        "sorting",
-        "translation",
-        "ssh",
-        "authorized",
-        "gpg",
-        "keyring",
-    ]
+    "public pub primary foreign sort partition cache object routing group row range hash hot host short foreign unique"
+    " composite index map dict config registry shard lookup sorting translation ssh authorized gpg keyring".split()
 )
 _VENDORS = frozenset(
-    [
-        "dd",
-        "datadog",
-        "stripe",
-        "sendgrid",
-        "mailgun",
-        "algolia",
-        "google",
-        "azure",
-        "openai",
-        "anthropic",
-        "twilio",
-        "mapbox",
-        "newrelic",
-        "honeycomb",
-        "segment",
-        "mixpanel",
-        "rollbar",
-        "bugsnag",
-        "pusher",
-        "cloudflare",
-        "cf",
-        "fastly",
-        "linode",
-        "vultr",
-        "hetzner",
-        "gemini",
-        "deepseek",
-        "dashscope",
-        "moonshot",
-    ]
+    "dd datadog stripe sendgrid mailgun algolia google azure openai anthropic twilio mapbox newrelic honeycomb segment"
+    " mixpanel rollbar bugsnag pusher cloudflare cf fastly linode vultr hetzner gemini deepseek dashscope moonshot".split()
 )
 _TOKEN_NOT = frozenset(
-    [
-        "next",
-        "page",
-        "continue",
-        "continuation",
-        "starting",
-        "nextpage",
-        "unexpected",
-        "invalid",
-        "sync",
-        "unknown",
-        "stop",
-        "eos",
-        "bos",
-        "pad",
-        "max",
-        "min",
-        "per",
-        "total",
-        "prompt",
-        "completion",
-        "input",
-        "output",
-        "cached",
-        "reasoning",
-    ]
+    "next page continue continuation starting nextpage unexpected invalid sync unknown stop eos bos pad max min per total"
+    " prompt completion input output cached reasoning".split()
 )
-_SECRET_NOT = frozenset(["pull", "tls", "cert", "certificate", "ca", "ref", "image", "mountable"])
+_SECRET_NOT = frozenset("pull tls cert certificate ca ref image mountable".split())
 _known: dict[str, int] = {}
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one expression is one line
 """One pass over a text: where its secrets are, and the text with them replaced. Pure and linear."""
 
 from __future__ import annotations
@@ -141,10 +142,7 @@ def _rules(t: str, begin: int, state: State, cuts: Cuts) -> State:
     spans: Spans = []
     open_scalar = _lines(t, spans)
     cuts += ((a, b, MASK) for a, b in spans)
-    if state[0] or any(gate in t for gate in GATES):
-        state = blocks(t, begin, state, cuts)
-    else:
-        state = CLOSED
+    state = blocks(t, begin, state, cuts) if state[0] or any(gate in t for gate in GATES) else CLOSED
     if open_scalar is not None and not state[0]:
         state = ("yaml", False, open_scalar[0])
     return state
@@ -168,9 +166,9 @@ def _lines(t: str, spans: Spans) -> tuple[int, int] | None:
     if not t.isascii() or "mot de passe" in low or "parola" in low:
         for rule in (_FOREIGN, _FOREIGN_SPACE):
             for match in rule.re.finditer(t):
-                if any(char.isascii() and char.isalnum() for char in match[1]) and is_secret(match[1], STRONG):
-                    if rule is _FOREIGN or _mixed(match[1]):
-                        spans.append(match.span(1))
+                readable = any(char.isascii() and char.isalnum() for char in match[1]) and is_secret(match[1], STRONG)
+                if readable and (rule is _FOREIGN or _mixed(match[1])):
+                    spans.append(match.span(1))
     return open_scalar
 
 
