@@ -127,7 +127,8 @@ class Table(Program):
             self.check(call, parsed)
 
     def _unknown(self, call: Call, parsed: Parsed) -> None:
-        unknown = self.unknown or ("R2" if self.grammar.dangerous or self.level or self.operands == "none" else "R0")
+        grammar = self.grammar
+        unknown = self.unknown or ("R2" if grammar.dangerous or (self.level and grammar.text) or self.operands == "none" else "R0")
         if unknown == "R0":
             return
         for word in parsed.unknown:

@@ -24,7 +24,7 @@ EXAMPLES = {
     "R1": ("nohup ls > out",),
     "R2": (
         "sudo -i", "sudo -e /etc/x", "env -S 'foo bar'", "env PATH=. ls", "bash x.sh", "curl -s http://x/ | sh", "bash -c \"$X\"",
-        "ls | xargs", "xargs -I{} sh -c 'echo {}'", "ssh web1", "ssh -o ProxyCommand=x web1 ls", "script -c 'ls' out", "bash --rcfile x -c ls",
+        "xargs -I{} sh -c 'echo {}'", "ssh web1", "ssh -o ProxyCommand=x web1 ls", "script -c 'ls' out", "bash --rcfile x -c ls",
         "find . | xargs -a f rm", "parallel < jobs", "at now < f", "sh", "su - bob", "strace -o f ls", "expect -c 'spawn sh'",
     ),
     "R3": (

@@ -9,10 +9,30 @@ if TYPE_CHECKING:
     from guard.judge.engine import Program
 
 _NAMES = {
+    "cloud": """
+        aliyun ansible ansible-config ansible-console ansible-doc ansible-galaxy ansible-inventory
+        ansible-lint ansible-playbook ansible-pull ansible-vault aws awslocal az azcopy b2 bolt bq
+        capistrano cdk cf chalice chef chef-client civo cloudflared copilot datadog doctl eb exo fab
+        firebase fly flyctl gcloud govc gsutil hcloud heroku ibmcloud knife linode-cli mc mina netlify
+        newrelic oci openstack ovhcloud packer pd pulumi puppet railway rclone render s3cmd s4cmd s5cmd salt
+        salt-call salt-key saltstack sam scw sentry-cli serverless sfdx sls snyk supabase tccli terraform
+        terragrunt tofu upctl vagrant vercel vultr-cli wrangler
+    """,
     "containers": """
         argocd cilium consul crictl ctr docker docker-compose eksctl flux helm istioctl k k3d k9s kind kops
         kubeadm kubecolor kubectl kubectx kubens kustomize linkerd microk8s minikube nerdctl nomad oc podman
         podman-compose rancher skaffold stern tilt vault velero
+    """,
+    "data": """
+        arangosh bcp clickhouse-client clusterdb couchbase-cli cqlsh createdb createuser cypher-shell dropdb
+        dropuser duckdb etcdctl influx initdb isql kafka-console-consumer kafka-consumer-groups kafka-topics
+        keydb-cli mariadb mariadb-admin mariadb-dump mongo mongod mongodump mongoexport mongoimport
+        mongorestore mongosh mydumper myloader mysql mysql_secure_installation mysql_upgrade mysqladmin
+        mysqlcheck mysqld mysqld_safe mysqldump mysqlimport mysqlpump mysqlshow mysqlslap neo4j nodetool
+        pg_basebackup pg_config pg_controldata pg_createcluster pg_ctl pg_ctlcluster pg_dropcluster pg_dump
+        pg_dumpall pg_isready pg_lsclusters pg_resetwal pg_restore pg_rewind pg_upgrade pg_waldump
+        pgbackrest pgbench postgres psql rabbitmq-diagnostics rabbitmqctl redis-cli redis-dump redis-server
+        reindexdb sqlcmd sqlite sqlite3 sqlplus tsql usql vacuumdb valkey-cli
     """,
     "files": """
         7z 7za 7zr 7zz ar borg brotli bsdtar bunzip2 bzip2 chacl chattr chcon chgrp chmod chown code
@@ -21,6 +41,30 @@ _NAMES = {
         pico pigz pixz prename qmv rar rename restic restorecon rm rmdir rsnapshot rvim scrub semanage
         setcap setfacl setfattr setsebool shred srm subl tar touch trash trash-empty trash-put truncate
         uncompress unlink unlzma unrar unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo zstd
+    """,
+    "interpreters": """
+        R Rscript airflow alertmanager amtool apache2ctl apachectl as bc biolatency black bmake bpftool
+        bpftrace bpython c++ caddy caffeinate cc celery clang clang++ clisp cmake coffee configure
+        containerd convert coredns crash cron crond crystal cscript csrutil ctest cypress dart dbt dc dconf
+        defaults delve deno diskutil ditto django-admin dlv dmake dnsmasq dockerd doveadm doveconf dovecot
+        dscl dtrace elixir envoy erl esbuild eslint etcd eu-stack execsnoop exiftool exim ffmpeg ffprobe
+        flake8 flask flutter ftrace g++ gas gcc gcore gdb gfortran ghci gjs gmake gnome-open gnuplot
+        golangci-lint grafana-server groovy grunt gs gsettings gst guile gulp gunicorn hadolint haproxy
+        hdiutil httpd hugo identify iex inkscape ipython ipython3 irb isort jar java javac jcmd jekyll jest
+        jjs jmap jpegoptim jps jrunscript jshell jsonlint jstat julia jupyter just jython kde-open kotlin
+        kube-apiserver kubelet latex launchctl ld libreoffice lldb lua luajit m4 magick mailq make mediainfo
+        meson mkdocs mocha mogrify mono montage mypy named named-checkconf named-checkzone nasm networksetup
+        newaliases next ng nginx ninja node node_exporter nodejs notify-send nox ntpd nuxt nvram ocaml
+        octave open opensnoop opsagent opsagent-mcp opsx optipng osascript pandoc pbcopy pbpaste pdffonts
+        pdfimages pdfinfo pdflatex pdftk pdftotext perf perl phantomjs php php-cli php-fpm phpunit
+        playwright plutil pmset postalias postconf postfix postmap postqueue postsuper pre-commit prettier
+        profiles prometheus promtool pstack py-spy pylint pypy pypy3 pytest python python2 python3 python3.
+        qpdf rails rake rbspy rlwrap rndc rollup rr rspec rsyslogd rubocop ruby ruff runghc runhaskell rustc
+        say sbcl scala scons scutil setxkbmap shellcheck shfmt soffice sox spctl sphinx-build sshd stap
+        streamlit swift sysdig systemsetup task tcc tclsh tcplife tex tmutil tox trace-cmd traefik ts-node
+        tsc tsx uftrace unbound unbound-checkconf unbound-control uvicorn uwsgi valgrind varnishadm varnishd
+        vite vue webpack wish wkhtmltopdf wl-copy wmctrl wscript xclip xdg-open xdotool xelatex xinput
+        xrandr xsel xset yamllint zenity
     """,
     "network": """
         ab acme.sh aria2c arp arping arptables axel brctl bridge certbot chisel chronyc chronyd conntrack
@@ -61,6 +105,21 @@ _NAMES = {
         dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local
         logout mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend
         test times trap true type typeset ulimit umask unalias unset wait
+    """,
+    "storage": """
+        addpart automount badblocks bindfs blkdiscard blkid blkzone blockdev btrfs btrfstune ceph cfdisk
+        cgdisk cifsiostat cryptsetup debugfs debugreiserfs delpart dmsetup dosfsck dumpe2fs e2freefrag
+        e2fsck e2label e4defrag edquota eject encfs exfatlabel exportfs fatlabel fdformat fdisk filefrag
+        fsadm fsck fsck. fsfreeze fstrim fusermount fusermount3 gcsfuse gdisk gluster gocryptfs growpart
+        hdparm iscsiadm kpartx losetup lsblk lsiscsi lvchange lvconvert lvcreate lvdisplay lvextend lvm
+        lvmconfig lvmdiskscan lvmdump lvreduce lvremove lvrename lvresize lvs lvscan mdadm mkdosfs mke2fs
+        mkfs mkfs. mkntfs mkswap mkudffs mount mount.cifs mount.nfs mountstats multipath newfs nfsiostat
+        nfsstat ntfsfix ntfsresize nvme nwipe parted partprobe partx pmount pumount pvchange pvck pvcreate
+        pvdisplay pvmove pvremove pvresize pvs pvscan quota quotacheck quotaoff quotaon rados rbd repquota
+        resize2fs rpcinfo s3fs sdparm setquota sfdisk sg_inq sgdisk showmount smartctl smbstatus sshfs
+        swaplabel tune2fs udisksctl umount veracrypt vgcfgbackup vgcfgrestore vgchange vgck vgcreate
+        vgdisplay vgexport vgextend vgimport vgmerge vgreduce vgremove vgrename vgs vgscan vgsplit wipefs
+        xfs_admin xfs_fsr xfs_growfs xfs_info xfs_repair zdb zerofree zfs zpool
     """,
     "system": """
         aa-complain aa-disable aa-enforce aa-status acpi addgroup adduser apparmor_parser arch atop auditctl

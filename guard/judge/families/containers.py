@@ -12,9 +12,9 @@ EXAMPLES = {
         "kubectl exec web -- ls /srv", "kubectl config view", "kubectl auth can-i get pods", "helm list -A", "helm status web", "helm history web", "docker volume ls", "podman ps", "crictl ps", "kubectl get secrets", "docker version", "kubectl explain pod",
         "docker network inspect x", "docker system df", "docker info", "kubectl cluster-info", "docker top web", "docker port web", "helm version",
     ),
-    "R1": ("docker start web", "docker restart web", "docker pause web"),
+    "R1": ("docker start web", "docker exec web sh -c 'touch /x'", "docker restart web", "docker pause web"),
     "R2": (
-        "docker stop web", "docker run alpine ls", "docker pull alpine", "docker build .", "docker exec web sh -c 'touch /x'", "docker exec -it web bash", "kubectl apply -f x.yml", "kubectl scale deploy/x --replicas=0", "kubectl edit deploy x",
+        "docker stop web", "docker run alpine ls", "docker pull alpine", "docker build .", "docker exec -it web bash", "kubectl apply -f x.yml", "kubectl scale deploy/x --replicas=0", "kubectl edit deploy x",
         "kubectl exec -it web -- bash", "kubectl get secret x -o yaml", "kubectl get secrets -o json", "kubectl config view --raw", "kubectl cp a web:/b", "kubectl rollout restart deploy/x", "kubectl delete pod x", "helm upgrade x y", "helm install x y", "docker compose up -d",
         "kubectl port-forward x 80", "kubectl foo", "docker foo", "kubectl --kubeconfig /tmp/x get pods", "docker -H tcp://x ps", "docker cp a web:/b", "kubectl debug x", "kubectl config use-context x", "docker compose exec web foo", "kubectl get secret -ojsonpath={.data}",
     ),

@@ -135,7 +135,7 @@ PROGRAMS: dict[str, Program] = {
     "bat": reader("--pager:!exec -l,--language: -p,--plain -n,--number --style: -r,--line-range: --color: -A,--show-all --theme: -H: -P --paging: --list-languages --list-themes -f -d --diff --tabs: --wrap: -m: --map-syntax: --file-name: --config-file --config-dir --cache-dir -s -u -E -h -V --decorations: --terminal-width: --italic-text: --help --version --force-colorization --squeeze-blank --no-pager --no-paging --diagnostic", plain=False, unknown="R2"),
     "batcat": reader("--pager:!exec -l,--language: -p,--plain -n,--number --style: -r,--line-range: --color: -A,--show-all --theme: -H: -P --paging:", plain=False, unknown="R2"),
     "tail": reader("-f,--follow? -F -n,--lines: -c,--bytes: -q,--quiet -v,--verbose -s,--sleep-interval: --pid: --retry -z -[0-9]"),
-    "diff": reader("-l,--paginate!helper"),
+    "diff": reader("-l,--paginate!helper", unknown="R0"),
     "sort": reader(
         "-b,--ignore-leading-blanks -d,--dictionary-order -f,--ignore-case -g,--general-numeric-sort -i,--ignore-nonprinting -M,--month-sort "
         "-h,--human-numeric-sort -n,--numeric-sort -R,--random-sort --random-source:!read -r,--reverse --sort: -V,--version-sort "
@@ -148,10 +148,10 @@ PROGRAMS: dict[str, Program] = {
         "-z,--zero-terminated -w,--check-chars: -[0-9] --help --version", operands="data", check=_uniq, unknown="R2",
     ),
     "tr": reader("", operands="data"),
-    **many("seq sleep yes basename dirname expr arch nproc tty factor numfmt getopt tput locale getconf infocmp cal ncal usleep logname "
+    **many("seq sleep yes basename dirname expr nproc tty factor getopt tput getconf infocmp cal ncal usleep logname "
            "printenv", reader("", operands="data")),
     "yes": reader("", operands="data"),
-    **many("ls dir vdir lsd exa eza stat file readlink realpath pathchk tree du df namei lsattr getfacl getfattr mountpoint findmnt "
+    **many("ls dir vdir lsd exa eza stat file readlink realpath pathchk tree du df namei getfacl getfattr mountpoint findmnt "
            "cksum which whereis locate mlocate plocate whatis apropos ll", reader("", operands="data")),
     "ls": reader("", operands="data"),
     "file": reader("-C,--compile!R1 -m,--magic-file: -f,--files-from:!read -z,--uncompress -Z -S", operands="data", unknown="R0"),
@@ -192,7 +192,6 @@ PROGRAMS: dict[str, Program] = {
     "gawk_dummy": PLAIN,
     **many("hx_dummy", PLAIN),
     "sponge": table("-a", operands="write", level="R1"),
-    "pv": reader("", plain=True),
     **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv xsv mlr datamash", reader("-I!R1 --split:!R1 --prepipe:!exec --prepipex:!exec -o_:!write", unknown="R0", plain=False)),
     "vis": PLAIN,
     "unvis": PLAIN,

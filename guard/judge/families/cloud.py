@@ -1,0 +1,201 @@
+"""Cloud command lines by the grammar of their verbs: describe, list and get read; delete removes. Source: each CLI's reference."""
+
+from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.rules import custom, many, verbs
+from guard.judge.shell.syntax import Word
+
+EXAMPLES = {
+    "R0": ("aws ec2 describe-instances", "aws s3 ls s3://b", "aws sts get-caller-identity", "aws --profile p --region r ec2 describe-vpcs --output json", "aws s3api list-buckets", "aws logs tail g", "gcloud compute instances list", "gcloud config list", "gcloud projects describe p", "az vm list -o table", "az account show", "terraform show", "terraform state list", "terraform validate", "doctl compute droplet list", "ansible --version", "aws configure list", "aws help", "terraform workspace list", "terraform version", "gsutil ls gs://b", "aws cloudformation describe-stacks"),
+    "R2": ("aws ec2 start-instances --instance-ids i", "aws s3 cp a s3://b", "aws secretsmanager get-secret-value --secret-id x", "aws ssm get-parameter --with-decryption --name x", "aws iam create-user --user-name x", "gcloud compute instances create x", "az vm start -n x", "terraform apply", "terraform init", "terraform plan", "aws configure set a b", "gcloud auth print-access-token", "az account get-access-token", "ansible all -m ping", "ansible-playbook x.yml", "aws foo bar", "aws sts get-session-token", "aws --endpoint-url http://x s3 ls", "aws s3 mv a s3://b", "gcloud secrets versions access latest --secret=x", "aws ecr get-login-password", "az keyvault secret show -n x", "terraform console", "aws kms decrypt --x y", "aws lambda invoke --function-name x out"),
+    "R3": ("aws ec2 terminate-instances --instance-ids i", "aws s3 rm s3://b/k", "aws s3 rb s3://b --force", "aws rds delete-db-instance --x y", "gcloud compute instances delete x", "gcloud projects delete p", "az group delete -n x", "az vm delete -n x", "terraform destroy", "terraform apply -destroy", "terraform state rm x", "aws s3 sync a s3://b --delete", "pulumi destroy", "gsutil rm -r gs://b", "doctl compute droplet delete 1", "terraform workspace delete x", "aws --region r ec2 delete-vpc --vpc-id x", "ansible all -a 'rm -rf /x'", "aws cloudformation delete-stack --stack-name x", "gcloud sql instances delete x"),
+}  # fmt: skip
+
+_AWS_READ = ("describe-", "list-", "get-", "head-", "batch-get-", "lookup-", "search-", "filter-", "scan", "query", "tail", "wait", "check-", "validate-", "estimate-", "simulate-", "preview-", "view-", "detect-stack-drift_", "test-")
+_AWS_SECRET = ("get-secret-value", "get-password-data", "get-session-token", "get-federation-token", "get-authorization-token", "get-login-password", "get-login", "get-credential-report", "get-role-credentials", "get-credentials-for-identity", "get-access-key-info_", "get-cluster-credentials", "get-token", "get-id", "get-object", "get-random-password", "batch-get-secret-value", "get-open-id-token", "get-public-key_", "get-instance-access-details", "get-key-pair", "get-bucket-access-key", "get-relational-database-master-user-password", "get-workload-access-token", "get-connection-token", "get-export", "get-personalized_", "get-data-key", "get-signing_", "get-credentials", "get-sampled_")
+_AWS_GONE = ("delete-", "terminate-", "destroy-", "purge-", "remove-", "deregister-", "batch-delete-", "revoke-", "release-", "detach-", "disable-", "cancel-", "schedule-key-deletion", "empty-", "reset-", "abort-", "drop-", "force-", "stop-db", "reboot-db_", "wipe-")
+
+
+def _aws(call: Call) -> None:
+    call.flag("helper")
+    call.env("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+    words = [word for word in call.args]
+    path: list[str] = []
+    at = 0
+    values = {"--profile", "--region", "--output", "--query", "--endpoint-url", "--color", "--ca-bundle", "--cli-read-timeout", "--cli-connect-timeout", "--cli-binary-format"}
+    tail: list[Word] = []
+    while at < len(words):
+        value = words[at].value
+        if value is None:
+            tail.append(words[at])
+            if len(path) < 2:
+                call.opaque("a service or action that the text does not tell", words[at])
+                return
+        elif value.startswith("-"):
+            name = value.partition("=")[0]
+            if name == "--endpoint-url":
+                call.note(R2, "cloud.endpoint", "sends the credentials' signature to another address", words[at], "law 10")
+            if name == "--profile" and at + 1 < len(words):
+                call.judge.ambient["aws context"] = call.value(words[at + 1]) or "?"
+            tail.append(words[at])
+            if len(path) < 2 and name in values and "=" not in value:
+                at += 1
+        elif len(path) < 2:
+            path.append(value)
+        else:
+            tail.append(words[at])
+        at += 1
+    call.peer("", 443, "aws")
+    if not path or path[0] == "help" or (len(path) > 1 and path[1] == "help"):
+        return
+    service = path[0]
+    verb = path[1] if len(path) > 1 else ""
+    flags = {(word.value or "?").partition("=")[0] for word in tail}
+    if service == "configure":
+        if verb in ("list", "list-profiles"):
+            return
+        call.note(R2, "cloud.configure", "changes or shows the credentials' configuration")
+        return
+    if service == "s3":
+        if verb in ("ls",):
+            return
+        gone = verb in ("rm", "rb") or (verb == "sync" and "--delete" in flags)
+        dry = "--dryrun" in flags
+        if dry:
+            return
+        call.note(R3 if gone else R2, f"cloud.s3.{verb or 'none'}", "removes objects" if gone else "copies objects")
+        return
+    if service in ("sso", "ec2-instance-connect", "ssm") and verb in ("login", "start-session", "ssh"):
+        call.note(R2, "cloud.session", "opens a session")
+        return
+    if verb in _AWS_SECRET or (service == "ssm" and verb.startswith("get-parameter") and "--with-decryption" in flags):
+        call.note(R2, "cloud.secret", "shows or fetches a credential or stored content", None, "law 4")
+        call.effect("secret-read", f"{service} {verb}")
+        return
+    if verb.startswith(_AWS_READ) and not verb.startswith(("get-or-create",)):
+        if "--generate-cli-skeleton" not in flags and service == "s3api" and verb == "select-object-content":
+            call.note(R2, "cloud.write", "writes a file")
+        return
+    if "--dry-run" in flags and service == "ec2":
+        return
+    if verb.startswith(_AWS_GONE):
+        call.note(R3, "cloud.delete", f"aws {service} {verb} removes something", None, "aws reference")
+        return
+    call.note(R2, "cloud.change", f"aws {service} {verb}".rstrip() + " changes something or is not known")
+
+
+_READ_VERBS = frozenset("list describe show ls get get-iam-policy list-grantable-roles get-ancestors get-server-config list-tags read tail search info version list-skus list-sizes list-locations list-usage exists list-instances get-health list-projects check-name check-health list-versions browse_ list-ip-addresses list-vm-resize-options get-instance-view list-defaults stat du cat_ status query test-iam-permissions get-effective-address get-operation get-value list-accounts usage help history".split())
+_SECRET_VERBS = frozenset("print-access-token print-identity-token print-settings access get-credentials get-access-token list-keys show-connection-string list-credentials credential show-keys decrypt get-key reset-windows-password application-default print-refresh-token list-connection-strings get-upgrades_ list-publishing-profiles list-publishing-credentials".split())
+_GONE_VERBS = frozenset("delete remove destroy purge rm terminate delete-access-config remove-iam-policy-binding delete-tags undelete_ delete-batch reset wipe rb recreate-instances delete-instances delete-signed-url-key deallocate_ revoke clear failover".split())
+
+
+def _cloud(call: Call) -> None:
+    """gcloud, az, doctl and their kin: the verb is the last word before the options or the first that is a verb."""
+    call.flag("helper")
+    call.peer("", 443, call.name)
+    words = [word.value for word in call.args]
+    rest: list[str] = []
+    for index, value in enumerate(words):
+        if value is None:
+            if not rest or (rest[-1] not in _READ_VERBS | _GONE_VERBS and index and not (words[index - 1] or "").startswith("-")):
+                call.opaque("what it does is not told by the text", call.args[index])
+            continue
+        if value.startswith("-"):
+            name = value.partition("=")[0]
+            if name in ("--flags-file", "--impersonate-service-account", "--access-token-file", "--log-http", "--configuration_") or (name == "--debug" and call.name == "az"):
+                call.note(R2, "cloud.option", f"{name} changes who asks or shows credentials", call.args[index])
+            continue
+        if index and (words[index - 1] or "").startswith("--") and "=" not in (words[index - 1] or "") and words[index - 1] not in ("--quiet", "--help", "--debug", "--verbose", "--no-trunc", "--all"):
+            continue
+        if index and (words[index - 1] or "") in ("-n", "-g", "-o", "-q", "-p", "-z", "-f", "-r", "-t", "-l", "-c", "-s"):
+            continue
+        rest.append(value)
+    if not rest or rest[0] in ("version", "help", "info", "--version") or "--help" in words or "-h" in words:
+        return
+    if rest[0] == "config" and len(rest) > 1 and rest[1] in ("list", "get-value", "get", "configurations") and "create" not in rest and "activate" not in rest and "delete" not in rest:
+        return
+    if any(item in _SECRET_VERBS for item in rest[:5]) or (any(item in ("secret", "secrets", "keyvault", "key", "keys") for item in rest[:3]) and any(item in ("show", "access", "download", "list-keys") for item in rest)):
+        call.note(R2, "cloud.secret", "shows or fetches a credential", None, "law 4")
+        call.effect("secret-read", call.name)
+        return
+    for item in rest[1:6]:
+        if item in _GONE_VERBS or item.startswith(("delete-", "remove-", "purge-")):
+            call.note(R3, "cloud.delete", f"{call.name} {item} removes something", None, f"{call.name} reference")
+            return
+        if item in _READ_VERBS or item.startswith(("list-", "get-", "describe-", "show-")):
+            return
+    if rest[0] in ("ls", "list", "du", "stat", "hash", "status", "whoami", "show") and call.name not in ("gcloud",):
+        return
+    if rest[0] in _GONE_VERBS:
+        call.note(R3, "cloud.delete", f"{call.name} {rest[0]} removes something", None, f"{call.name} reference")
+        return
+    call.note(R2, "cloud.change", f"{call.name} {' '.join(rest[:3])} changes something or is not known")
+
+
+def _gsutil(call: Call) -> None:
+    call.flag("helper")
+    call.peer("", 443, "gcloud")
+    verb = next((word.value for word in call.args if word.value is not None and not word.value.startswith("-")), "")
+    if verb in ("ls", "du", "stat", "version", "help", "hash", ""):
+        return
+    gone = verb in ("rm", "rb") or (verb == "rsync" and any(word.value == "-d" for word in call.args))
+    call.note(R3 if gone else R2, f"cloud.gsutil.{verb}", "removes objects" if gone else "copies or changes objects")
+
+
+def _ansible(call: Call) -> None:
+    if any(word.value in ("--version", "--help", "-h", "--list-hosts", "--syntax-check", "--list-tasks", "--list-tags") for word in call.args) and not any(word.value == "-a" for word in call.args):
+        if any(word.value in ("--version", "--help", "-h") for word in call.args):
+            return
+    call.note(R2, "cloud.ansible", "runs tasks on many machines")
+    args = list(call.args)
+    module = "command"
+    for at, word in enumerate(args[:-1]):
+        if word.value in ("-m", "--module-name"):
+            module = call.value(args[at + 1]) or "?"
+    if call.name == "ansible" and module in ("command", "shell", "raw", "?", "ansible.builtin.shell", "ansible.builtin.command"):
+        for at, word in enumerate(args[:-1]):
+            if word.value in ("-a", "--args"):
+                call.code(args[at + 1])
+
+
+def _terraform_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
+    if verb == "apply" and any((word.value or "").lstrip("-") in ("destroy", "auto-approve -destroy") for word in rest):
+        call.note(R3, "terraform.destroy", "destroys infrastructure", None, "terraform reference")
+
+
+TERRAFORM = verbs(
+    "single -chdir:!config -version,--version -help,--help -h,-v",
+    """R0 show|state list|state show|validate|version|providers|graph|workspace list|workspace show|fmt_|get_|metadata functions|stack ls|stack output_|stack history|about|whoami|config_|stack|logs|help|providers schema
+    R2 plan|apply|init|import|refresh|taint|untaint|output|console|state mv|state pull|workspace new|workspace select|login|logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|state replace-provider|import|cancel
+    R3 destroy|state rm|state push|workspace delete|force-unlock|stack rm|run-all destroy|apply -destroy|state delete""",
+    flags=("helper",), check=_terraform_check, danger="",
+)  # fmt: skip
+
+PROGRAMS: dict[str, Program] = {
+    "aws": custom(_aws),
+    "awslocal": custom(_aws),
+    **many("gcloud az doctl oci aliyun tccli hcloud linode-cli scw civo exo ibmcloud openstack heroku fly flyctl vercel netlify railway render wrangler firebase supabase sfdx cf eb sam cdk serverless sls copilot chalice bq cloudflared vultr-cli upctl ovhcloud govc packer_ snyk sentry-cli datadog newrelic pd", custom(_cloud)),
+    "gsutil": custom(_gsutil),
+    **many("s3cmd mc rclone azcopy b2 s4cmd s5cmd", custom(lambda call: _objects(call))),
+    **many("terraform tofu terragrunt pulumi", TERRAFORM),
+    **many("packer", verbs("-version -help -v -h", "R0 version|inspect|validate|plugins installed|fmt_\nR2 build|init|console|fix|fmt", flags=("helper",))),
+    **many("vagrant", verbs("--version -v -h --no-color", "R0 status|global-status|version|box list|plugin list|snapshot list|port|ssh-config|validate|help\nR3 destroy|box remove|snapshot delete|box prune", flags=("helper",))),
+    **many("ansible ansible-playbook ansible-pull ansible-console", custom(_ansible)),
+    **many("ansible-doc ansible-inventory ansible-config ansible-lint", custom(lambda call: call.flag("helper") if call.name in ("ansible-doc",) else call.note(R2, "cloud.ansible", "runs plugins that are not read"))),
+    "ansible-galaxy": verbs("-h --version", "R0 list|collection list|role list|search|info", flags=("helper",)),
+    "ansible-vault": verbs("-h --version", "R2 view|edit|encrypt|decrypt|create|rekey"),
+    **many("salt salt-call puppet chef-client knife chef bolt salt-key cfn-lint_ saltstack fab capistrano mina", verbs("--version", "R0 --version|version|facts_|node list|node show_|status\nR3 node delete|destroy")),
+}  # fmt: skip
+
+
+def _objects(call: Call) -> None:
+    call.flag("helper")
+    call.peer("", 443, call.name)
+    rest = [word.value or "?" for word in call.args if not (word.value or "x").startswith("-")]
+    verb = rest[0] if rest else "version"
+    if verb in ("ls", "lsd", "lsl", "lsf", "lsjson", "la", "du", "size", "info", "version", "stat", "tree", "about", "listremotes", "list", "ncdu", "check", "cryptcheck", "find_", "help", "alias_", "md5sum", "sha1sum", "hashsum", "ping", "ready", "diff"):
+        return
+    gone = verb in ("rm", "rb", "del", "delete", "purge", "sync", "mirror", "remove", "rmdirs", "deletefile", "cleanup", "dedupe", "delete-bucket", "expire")
+    call.note(R3 if gone else R2, f"cloud.objects.{verb}", "removes objects" if gone else "copies or changes objects")
+
+
+PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}
