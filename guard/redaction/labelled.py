@@ -268,6 +268,8 @@ def _after(
         return match.span(1) if is_secret(match[1].strip('"'), strength, label) else None
     if strength >= MEDIUM and opening in _LINE_LEAD and (match := _DIRECTIVE.re.match(t, end)):
         value = match[match.lastindex or 1]
+        if opening == "" and value[-1] in ".,:" and value[:-1].isalpha() and value[:-1].islower():
+            return None  # the end of a sentence
         known = lowered in _DIRECTIVES and lowered not in ("password", "passwd", "secret", "psk", "passphrase")
         if (known or (not (value.isalpha() and value.islower()) and "/" not in value[:6])) and is_secret(
             value, strength, label, prose=not known
@@ -303,6 +305,8 @@ def _separated(
     lead = opening.strip(" \t\"'")
     line_form = strength == STRONG and lead in _LINE_LEAD
     forced = False
+    if spaced and start and t[start - 1] in "\"'" and t[at] == t[start - 1] not in t[start:at]:
+        return None  # a prompt: 'Password: '
     if match := _SCHEME.re.match(t, at):
         at, forced = match.end(), True
     quote = t[start - 1] if start and t[start - 1] in "\"'" and t[at - 1] != " " else ""

@@ -40,7 +40,7 @@ _PASSWORDS = frozenset(
     " bindpw rootpw userpw mdp mnemonic pepper passwords".split()
 )
 _NOT_PASS = frozenset(
-    "bypass compass encompass trespass surpass overpass underpass multipass onepass singlepass".split()
+    "bypass getpass compass encompass trespass surpass overpass underpass multipass onepass singlepass".split()
 )
 _PASS_TO = frozenset("proxy fastcgi uwsgi scgi grpc memcached ajp first second third last next num host".split())
 _KEY_OF = frozenset(

@@ -22,6 +22,7 @@ _REFERENCE = Pattern(
     r"\$\{|\$\(|\$[A-Z_][A-Z0-9_]*$|\{\{|<[^<>]{0,80}>?$|%\(|%[A-Z_]+%$|!(?:Ref|Sub|GetAtt|ImportValue|secret|env_var)\b"
     r"|(?:os\.environ|os\.getenv|process\.env|ENV\[|env\(|getenv\(|System\.getenv|var\.|local\.|data\.|module\.|vault:|ref\+"
     r"|op://|arn:aws|projects/|secretsmanager:|ssm:|file:|@Microsoft\.KeyVault|env://|kubernetes\.io)"
+    r"|_?[a-z]\w{0,40}[._]\w{1,40}\("  # a call in a program
     r"|\((?:hidden|redacted|none|sensitive|unset|empty)",
 )
 _PATH = Pattern(

@@ -184,6 +184,9 @@ data:
   backend: postgres
   sha: 3f2a9b0c4d5e6f708192a3b4c5d6e7f801234567
 30 2 * * * /usr/bin/backup
+def win_getpass(prompt='Password: ', stream=None):
+                password = lexer.get_token()
+                                  password combination.
 """
 
 
