@@ -19,6 +19,9 @@ GENESIS = "0" * 64
 MAX_LINE_BYTES = 2 * 1024 * 1024
 """The longest line of any file here. A command of 65,536 bytes, escaped six-fold, is below 400,000."""
 
+MAX_DEPTH = 32
+"""Objects and lists within each other. Ours go three deep; what Python's own reader allows differs by version."""
+
 Entry = dict[str, Any]
 """One record as it stands at the edge: JSON object, string keys."""
 
@@ -28,10 +31,12 @@ class Malformed(ValueError):
 
 
 def encoded(record: Entry) -> bytes:
-    """One line, ASCII only, LF at the end. Raises ValueError for NaN, infinities and what is too long for a line."""
+    """One line, ASCII only, LF at the end. Raises ValueError for what `decoded` refuses: NaN, too long, too deep."""
     text = json.dumps(record, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     if len(text) >= MAX_LINE_BYTES:
         raise ValueError(f"a record of {len(text)} bytes is longer than {MAX_LINE_BYTES}")
+    if text.count("{") + text.count("[") > MAX_DEPTH and not _is_flat(record):
+        raise ValueError(f"a record is more than {MAX_DEPTH} levels deep")
     return text.encode("ascii") + b"\n"
 
 
@@ -44,11 +49,13 @@ def decoded(line: bytes) -> Entry:
     if len(line) > MAX_LINE_BYTES:
         raise Malformed("longer than a record may be")
     try:
-        value = json.loads(line.decode("utf-8"), object_pairs_hook=_object_of, parse_constant=_refuse_constant)
+        value = _DECODER.decode(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise Malformed(str(error)) from None
     if not isinstance(value, dict):
         raise Malformed("not an object")
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and not _is_flat(value):
+        raise Malformed(f"more than {MAX_DEPTH} levels deep")
     return value
 
 
@@ -72,7 +79,23 @@ def sha256_of(data: bytes) -> str:
 
 def is_sha256(text: str) -> bool:
     """True for 64 lower-case hex digits."""
-    return len(text) == 64 and all(character in "0123456789abcdef" for character in text)
+    return len(text) == 64 and not text.strip("0123456789abcdef")
+
+
+def _is_flat(value: object) -> bool:
+    """Whether a value is at most MAX_DEPTH deep; without recursion, since the depth is what is in question."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[object] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+        if not inner:
+            return True
+        level = inner
+    return False
 
 
 def _object_of(pairs: list[tuple[str, Any]]) -> Entry:
@@ -84,3 +107,6 @@ def _object_of(pairs: list[tuple[str, Any]]) -> Entry:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object_of, parse_constant=_refuse_constant)

@@ -183,6 +183,7 @@ class _Index:
         self._folder = folder
         self._log_fd = log_fd
         self._database = database
+        self._segment_fds: dict[int, int] = {}
 
     @classmethod
     @contextlib.contextmanager
@@ -194,12 +195,16 @@ class _Index:
             below = f"/proc/self/fd/{root}"
             path = below if os.path.isdir(below) else folder.path
             database = sqlite3.connect(os.path.join(path, INDEX_NAME), timeout=LOCK_WAIT_S, isolation_level=None)
+            index = cls(folder, log_fd, database)
             try:
                 database.execute("PRAGMA journal_mode=WAL")
                 database.execute("PRAGMA synchronous=NORMAL")
-                yield cls(folder, log_fd, database)
+                database.execute("PRAGMA cache_size=-65536")  # 64 MiB at most: ids are random, so are the pages
+                yield index
             finally:
                 database.close()
+                for fd in index._segment_fds.values():
+                    os.close(fd)
 
     def catch_up(self) -> None:
         """Reads what the log has beyond the index. Raises _Stale when the index is of another log."""
@@ -314,8 +319,7 @@ class _Index:
         return taken == BATCH_LINES
 
     def _bytes(self, segment: int, start: int, end: int) -> bytes:
-        fd = open_segment(self._folder, self._log_fd, segment)
-        try:
-            return os.pread(fd, end - start, start)
-        finally:
-            os.close(fd)
+        fd = self._segment_fds.get(segment)
+        if fd is None:
+            fd = self._segment_fds[segment] = open_segment(self._folder, self._log_fd, segment)
+        return os.pread(fd, end - start, start)

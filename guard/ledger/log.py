@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 SEGMENT_BYTES = 16 * 1024 * 1024
 """A segment that has reached this size takes no further entries: small enough to read back in under a second."""
 
+WAITING_BYTES = 256 * 1024
+"""More than this behind the head is waited for by the next append, so that no writer has a long way to walk."""
+
 RESERVE_BYTES = 4 * 1024 * 1024
 """Space kept for the records of commands that free space: about 4,000 entries."""
 
@@ -160,7 +163,7 @@ class Writer:
     def _append(self, entries: Sequence[Entry], durable: bool) -> tuple[Place, ...]:
         tail = self.tail()
         # The first entry of a log is always waited for: it makes the head, whose absence is a finding ever after.
-        durable = durable or tail.last is None
+        durable = durable or tail.last is None or self._bytes_behind_head(tail) > WAITING_BYTES
         first: list[Entry] = []
         torn = b""
         if tail.torn:
@@ -201,6 +204,10 @@ class Writer:
             with contextlib.suppress(OSError, StateError):
                 self._head = write_head(self._folder, self._log_fd, places[-1], self._head)
         return places[len(first) :]
+
+    def _bytes_behind_head(self, tail: Tail) -> int:
+        place = self._head.place
+        return tail.size - (place.end if place is not None and place.segment == tail.segment else 0)
 
     def _lines(
         self, last: Place | None, entries: Sequence[Entry], segment: int, size: int

@@ -117,6 +117,15 @@ def test_lost_head_is_made_again_and_said(folder):
     assert verify(folder).ok
 
 
+def test_long_way_behind_the_head_is_made_durable_by_the_next_append(folder, monkeypatch):
+    monkeypatch.setattr(log_module, "WAITING_BYTES", 1000)
+    log = log_of(folder)
+    for number in range(8):
+        log.append(notes(str(number)), durable=False)
+    assert head_of(folder).place.seq == 6
+    assert verify(folder).ok
+
+
 @pytest.mark.parametrize("cut", [1, 30, 200])
 def test_torn_last_line_is_set_aside_and_recorded(folder, cut):
     log_of(folder).append(notes("one"), durable=True)
@@ -210,6 +219,7 @@ def test_damage_between_head_and_end_stops_the_writer(folder):
         {"kind": "notice", "seq": 7},
         {"kind": "notice", "prev": "0" * 64},
         {"kind": "notice", "text": "x" * MAX_LINE_BYTES},
+        {"kind": "notice", "value": json.loads("[" * 100 + "]" * 100)},
     ],
 )
 def test_entry_that_cannot_be_written_leaves_the_log_as_it_was(folder, entry):

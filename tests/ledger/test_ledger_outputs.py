@@ -69,6 +69,7 @@ def test_threshold_counts_characters_not_bytes(folder):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+@pytest.mark.guarantee("G-REDACT")
 def test_secret_never_reaches_the_file_however_the_bytes_come(folder, size):
     data = ("password hunter2 密码\n" * 40).encode()
     chunks = [data[at : at + size] for at in range(0, len(data), size)]
@@ -116,6 +117,7 @@ def test_output_exactly_at_the_limit_is_not_cut(folder):
     assert content(saved(folder, [data], threshold_chars=10, limit_bytes=10_000)) == data
 
 
+@pytest.mark.guarantee("G-BOUNDED")
 def test_memory_stays_bounded_whatever_comes(folder):
     block = b"0123456789abcde\n" * 4096
     one = writer(folder, limit_bytes=4 << 20)

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from guard.errors import StateDamaged
-from guard.ledger.formats import Malformed, decoded, decoded_entry, encoded
+from guard.ledger.formats import MAX_DEPTH, Malformed, decoded, decoded_entry, encoded
 from guard.ledger.log import Log
 from guard.ledger.segments import lines_from
 from guard.ledger.state import StateFolder
@@ -83,6 +83,18 @@ def test_any_bytes_are_a_record_or_malformed(data):
 def test_strict_reader_refuses(line):
     with pytest.raises(Malformed):
         decoded(line)
+
+
+def test_depth_is_limited_by_us_and_not_by_the_version_of_python():
+    def nested(levels):
+        return b'{"a":' * levels + b"1" + b"}" * levels
+
+    assert decoded(nested(MAX_DEPTH))
+    for levels in (MAX_DEPTH + 1, 200, 900):
+        with pytest.raises(Malformed):
+            decoded(nested(levels))
+    brackets = encoded({"text": "[{" * 1000, "list": [[1, "["]] * 200})
+    assert decoded(brackets)["text"] == "[{" * 1000
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ USERS = pytest.mark.parametrize("user", [False, True], ids=["as-root", "as-ordin
 
 
 @USERS
+@pytest.mark.guarantee("G-SICK-STATE")
 def test_full_disk_answers_reads_unrecorded_and_runs_no_change(tmp_path, user):
     found = probe("full", tmp_path / "disk", user=user)
     assert found["before"] == {"begin": "", "ok": True, "because": ""}
@@ -56,6 +57,7 @@ def test_full_disk_answers_reads_unrecorded_and_runs_no_change(tmp_path, user):
 
 
 @USERS
+@pytest.mark.guarantee("G-SICK-STATE")
 def test_disk_that_was_full_before_the_first_run_answers_reads(tmp_path, user):
     found = probe("full-from-start", tmp_path / "disk", user=user)
     assert not found["read"]["ok"]
@@ -64,6 +66,7 @@ def test_disk_that_was_full_before_the_first_run_answers_reads(tmp_path, user):
 
 
 @USERS
+@pytest.mark.guarantee("G-SICK-STATE")
 def test_read_only_folder_answers_reads_and_still_shows_what_it_holds(tmp_path, user):
     found = probe("read-only", tmp_path / "disk", user=user)
     assert found["kind"] == "Ledger"

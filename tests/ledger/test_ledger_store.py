@@ -58,6 +58,7 @@ def test_unknown_interference_is_not_read_as_none_happened(state):
     assert [found.interference for found in ledger.executions().executions] == [(), None]
 
 
+@pytest.mark.guarantee("G-BEGIN")
 def test_missing_end_reads_as_running_while_the_owner_lives_and_unknown_after(state):
     liveness = FakeLiveness()
     ledger = ledger_in(state, liveness=liveness)
@@ -69,12 +70,14 @@ def test_missing_end_reads_as_running_while_the_owner_lives_and_unknown_after(st
     assert ledger.show(begun.execution).execution.status == Status.UNKNOWN
 
 
+@pytest.mark.guarantee("G-BEGIN")
 def test_missing_end_from_before_a_reboot_is_unknown(state):
     ledger_in(state).begin_read(asked(), read_of(), profile="local", enforced="strict")
     after = ledger_in(state, liveness=FakeLiveness("another-boot"))
     assert after.executions().executions[0].status == Status.UNKNOWN
 
 
+@pytest.mark.guarantee("G-BEGIN")
 def test_change_is_durable_and_names_its_stamp_and_effects(state):
     ledger = ledger_in(state)
     execution = ledger.begin(
@@ -138,6 +141,7 @@ def test_audit_gives_the_last_entries_oldest_first_across_segments(state):
     assert ledger.audit(0) == ()
 
 
+@pytest.mark.guarantee("G-REDACT")
 def test_secrets_are_redacted_in_every_field_and_bound_by_a_keyed_digest(state):
     def redact(text):
         return text.replace("hunter2", "[REDACTED]")
@@ -188,6 +192,7 @@ def test_unreadable_line_is_said_and_the_rest_is_still_listed(state):
     assert next(iter(ledger.entries()))["kind"] == "unreadable"
 
 
+@pytest.mark.guarantee("G-SICK-STATE")
 def test_read_goes_on_when_the_log_is_damaged_and_change_does_not(state):
     ledger = ledger_in(state)
     run_read(ledger)
@@ -226,6 +231,7 @@ def test_removed_state_folder_is_noticed_not_written_into_blindly(state):
     assert not os.path.exists(state)
 
 
+@pytest.mark.guarantee("G-SICK-STATE")
 def test_unusable_folder_gives_a_ledger_that_answers_with_the_reason(tmp_path):
     os.symlink(tmp_path, tmp_path / "state")
     ledger = open_ledger(clock=FixedClock(), ids=CountingIds(), redact=unchanged, liveness=FakeLiveness())

@@ -46,6 +46,7 @@ def found(folder):
 
 
 @pytest.mark.parametrize("seq", range(1, COUNT + 1))
+@pytest.mark.guarantee("G-CHAIN")
 def test_flipped_byte_in_a_value_is_found_at_its_entry(folder, seq):
     number, at = divmod(seq - 1, PER_SEGMENT)
     lines = lines_in(folder, number + 1)
@@ -70,6 +71,7 @@ def test_any_flipped_bit_of_a_line_is_found(folder, seq):
 
 
 @pytest.mark.parametrize("seq", range(1, COUNT))
+@pytest.mark.guarantee("G-CHAIN")
 def test_removed_line_is_found_at_its_number(folder, seq):
     number, at = divmod(seq - 1, PER_SEGMENT)
     lines = lines_in(folder, number + 1)
@@ -80,6 +82,7 @@ def test_removed_line_is_found_at_its_number(folder, seq):
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.guarantee("G-CHAIN")
 def test_swapped_lines_are_found(folder, at):
     lines = lines_in(folder, 2)
     lines[at], lines[at + 1] = lines[at + 1], lines[at]
@@ -102,11 +105,13 @@ def test_inserted_line_is_found(folder):
 
 
 @pytest.mark.parametrize("lost", [1, 2, 4])
+@pytest.mark.guarantee("G-CHAIN")
 def test_tail_cut_at_a_line_is_found_by_the_head(folder, lost):
     put(folder, 3, lines_in(folder, 3)[:-lost])
     assert found(folder) == (COUNT - lost + 1, {"cut"})
 
 
+@pytest.mark.guarantee("G-CHAIN")
 def test_tail_cut_within_a_line_is_found_by_the_head(folder):
     os.truncate(segment(folder.path, 3), os.path.getsize(segment(folder.path, 3)) - 20)
     assert found(folder) == (COUNT, {"cut"})
