@@ -154,7 +154,7 @@ def survey(
         for root in roots:
             looker.add_exact(walker, root)
     nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
-    return Capture(looker.roots, nodes, looker.data_bytes, recursive).read(None)
+    return Capture(tuple(looker.roots), nodes, looker.data_bytes, recursive).read(None)
 
 
 def impossible(path: str, why: str, hint: str = "") -> SnapshotImpossible:
@@ -168,7 +168,7 @@ class _Looker:
 
     def __init__(self, limits: Limits, recursive: bool, leave_out: Iterable[str], *, lenient: bool = False) -> None:
         self.found: dict[str, Node] = {}
-        self.roots: tuple[str, ...] = ()
+        self.roots: dict[str, None] = {}
         self.data_bytes = 0
         self._limits = limits
         self._recursive = recursive
@@ -197,7 +197,7 @@ class _Looker:
     def add_exact(self, walker: Walker, path: str) -> None:
         """Adds a path that a snapshot holds, wherever its folders lead now."""
         parent, name = os.path.split(path)
-        self._root(path)
+        self.roots[path] = None
         try:
             folder = walker.folder(parent)
             with folder.acting():
@@ -219,10 +219,10 @@ class _Looker:
         if located.info is None:
             # What is made on the way to it has to go again, too: the first folder that is missing is what counts.
             path = located.path if self._recursive else located.whole
-            self._root(path)
+            self.roots[path] = None
             self.found[path] = absent(path)
             return
-        self._root(located.path)
+        self.roots[located.path] = None
         folder = walker.folder(located.folder)
         with folder.acting():
             node = self._node(folder, located.name, located.info)
@@ -308,9 +308,6 @@ class _Looker:
                 raise impossible(path, f"is too big: {node.size:,} bytes, the most is {self._limits.file_bytes:,}")
         self.found[path] = node
         return node
-
-    def _root(self, path: str) -> None:
-        self.roots = tuple(dict.fromkeys((*self.roots, path)))
 
     def check(self, nodes: Sequence[Node]) -> None:
         """Refuses files with names outside: putting them back would change what was not looked at."""

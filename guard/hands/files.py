@@ -320,7 +320,7 @@ def xattrs_of(handle: int | str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, os.getxattr(handle, name).hex()) for name in names if name not in NOT_KEPT))
 
 
-def set_xattrs(fd: int, wanted: tuple[tuple[str, str], ...]) -> None:
+def set_xattrs(fd: int | str, wanted: tuple[tuple[str, str], ...]) -> None:
     """Makes the attributes exactly these. Raises OSError for one that cannot be set or removed."""
     if not hasattr(os, "listxattr"):
         return
@@ -330,7 +330,7 @@ def set_xattrs(fd: int, wanted: tuple[tuple[str, str], ...]) -> None:
             os.removexattr(fd, name)
         except OSError as error:
             # A label that the system's own policy puts on every file stays (selinux(8)).
-            if not name.startswith("security."):
+            if name == "security.capability" or not name.startswith("security."):
                 raise error
     for name, value in wanted:
         if present.get(name) != value:

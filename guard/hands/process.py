@@ -18,7 +18,7 @@ from guard.hands.liveness import process_stat
 from guard.hands.output import Capture
 from guard.hands.sandbox.kernel import become_subreaper
 from guard.hands.sandbox.report import threads_on_machine
-from guard.hands.sweep import MARK, any_children, survivors, sweep
+from guard.hands.sweep import MARK, any_children, reap_sessions, survivors, sweep
 from guard.ports import Cancel
 from guard.types import Captured
 
@@ -36,6 +36,9 @@ make us count, and more than this many of the run's own end it."""
 _subreaper = threading.Lock()
 _is_subreaper = False
 _active = 0
+_left_sessions: dict[int, None] = {}
+LEFT_SESSIONS = 256
+"""How many plain runs with background processes are remembered."""
 
 Sink = Callable[[str, bytes], None]
 Spawner = Callable[[Callable[[], "subprocess.Popen[bytes]"]], "subprocess.Popen[bytes]"]
@@ -215,6 +218,7 @@ class _Child:
         if self.leave_nothing:
             self._sweep()
         self.process.poll()
+        _reap_left(self.process.pid if not self.leave_nothing else None)
         if self.leave_nothing:
             self._drain(selector, buffer, 1.0, on_output)
         elif self.pipes and not self._drain(selector, buffer, 0.2, on_output):
@@ -312,6 +316,22 @@ class _Child:
         global _active
         with _subreaper:
             _active -= 1
+
+
+def _reap_left(session: int | None) -> None:
+    """Takes the exit status of what approved commands left behind and what came to us by the subreaper.
+
+    Only from sessions of runs of ours that have ended: nobody else waits for those processes.
+    """
+    if not any_children():
+        return
+    with _subreaper:
+        if session is not None:
+            _left_sessions[session] = None
+            while len(_left_sessions) > LEFT_SESSIONS:
+                del _left_sessions[next(iter(_left_sessions))]
+        sessions = set(_left_sessions)
+    reap_sessions(sessions)
 
 
 def _ensure_subreaper() -> None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from guard.hands.liveness import process_stat
 
@@ -81,6 +81,17 @@ def survivors(mark: str, session: int, *, alone: bool) -> tuple[list[int], list[
         grown = bool(more)
     running = [pid for pid in found if table[pid][0] not in "ZX"]
     return running, [pid for pid in found if table[pid][0] in "ZX" and int(table[pid][1]) == me]
+
+
+def reap_sessions(sessions: Collection[int]) -> None:
+    """Reaps our dead children that belong to one of these sessions and are not its leader."""
+    if not sessions:
+        return
+    me = os.getpid()
+    for pid, fields in _processes():
+        if fields[0] == "Z" and int(fields[1]) == me and int(fields[3]) in sessions and pid != int(fields[3]):
+            with contextlib.suppress(OSError):
+                os.waitpid(pid, os.WNOHANG)
 
 
 def sweep(

@@ -1,8 +1,9 @@
 """Attempts to change something, as data. Each works without a sandbox, in a scratch, and must not work inside.
 
-An attempt has had an effect when it prints DONE, or when the scratch is different or the victim dead after it. The current folder
-is the scratch; the environment has VICTIM (a process with f.txt as descriptor 7, the key as 8 and the FIFO as
-9), PTS, STATE, KEY, SOCK (a stream socket), DGRAM, PORT and UDP (loopback listeners), SHM, SEM, MSG (ids).
+An attempt has had an effect when it prints DONE, or when the scratch is different or the victim dead after it.
+The current folder is the scratch. The environment has VICTIM (a process with f.txt as descriptor 7, the key as
+8 and the FIFO as 9), PTS, STATE, KEY, SOCK (a stream socket), DGRAM, PORT and UDP (loopback listeners), SHM,
+SEM, MSG (ids).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NAMES = "import ctypes as c,errno,fcntl,mmap,os,signal,socket as s,struct,time;E=os.environ;V=int(E['VICTIM']);"
-LIBC = "l=c.CDLL(None,use_errno=True);l.syscall.restype=c.c_long;k=lambda *a:l.syscall(*[c.c_long(x) if isinstance(x,int) else x for x in a]);"
+LIBC = "l=c.CDLL(None,use_errno=True);l.syscall.restype=c.c_long\n"
+LIBC += "k=lambda *a:l.syscall(*[c.c_long(x) if isinstance(x,int) else x for x in a]);"
 DONE = "print('DONE')"
 
 
@@ -75,11 +77,13 @@ FILES = (
     shell("terminal of another", 'echo x > "$PTS" && echo DONE'),
     python("open without a write mode that empties", "os.open('f.txt',os.O_RDONLY|os.O_TRUNC)"),
     python("creat", "assert k(85,c.c_char_p(b'f.txt'),0o600)>=0"),
-    python("openat2", "h=struct.pack('QQQ',os.O_WRONLY|os.O_TRUNC,0,0);assert k(437,-100,c.c_char_p(b'f.txt'),h,24)>=0"),
+    python("openat2",
+           "h=struct.pack('QQQ',os.O_WRONLY|os.O_TRUNC,0,0);assert k(437,-100,c.c_char_p(b'f.txt'),h,24)>=0"),
     python("exchange", "assert k(316,-100,c.c_char_p(b'f.txt'),-100,c.c_char_p(b'other.txt'),2)==0"),
     python("nameless file that gets a name", "f=os.open('.',os.O_TMPFILE|os.O_RDWR)\n"
            "assert k(265,-100,c.c_char_p(b'/proc/self/fd/%d'%f),-100,c.c_char_p(b'named'),0x400)==0"),
-    python("reopened for writing", "a=os.open('f.txt',0);b=os.open(f'/proc/self/fd/{a}',os.O_WRONLY);os.write(b,b'XX')"),
+    python("reopened for writing",
+           "a=os.open('f.txt',0);b=os.open(f'/proc/self/fd/{a}',os.O_WRONLY);os.write(b,b'XX')"),
     python("shared mapping", "f=os.open('f.txt',os.O_RDWR);m=mmap.mmap(f,1);m[0:1]=b'Z'"),
     python("fchmod on a read descriptor", "os.fchmod(os.open('f.txt',0),0o600)"),
     python("fchmodat2", "assert k(452,-100,c.c_char_p(b'f.txt'),0o600,0)==0"),
@@ -138,7 +142,8 @@ MACHINE = (
     python("system v segment of another", "assert k(30,int(E['SHM']),0,0)!=-1;" + DONE),
     python("system v semaphore of another", "assert k(65,int(E['SEM']),struct.pack('Hhh',0,1,0),1)==0;" + DONE),
     python("system v semaphore set", "assert k(66,int(E['SEM']),0,16,1)==0;" + DONE),
-    python("system v message of another", "b=c.create_string_buffer(64);assert k(70,int(E['MSG']),b,16,0,0o4000)>0;" + DONE),
+    python("system v message of another",
+           "b=c.create_string_buffer(64);assert k(70,int(E['MSG']),b,16,0,0o4000)>0;" + DONE),
     python("system v removal", "assert k(31,int(E['SHM']),0,0)==0;" + DONE),
     python("typed into a terminal", "m,t=os.openpty();fcntl.ioctl(t,0x5412,b'x');" + DONE, root=True),
     python("32-bit call", "m=mmap.mmap(-1,4096,prot=7);m.write(bytes.fromhex('b814000000cd80c3'))\n"
@@ -190,16 +195,19 @@ NETWORK = (
     python("another port", "s.create_connection(('127.0.0.1',int(E['PORT'])),2);" + DONE, profile="net"),
     python("post to another port", "x=s.create_connection(('127.0.0.1',int(E['PORT'])),2)\n"
            "x.sendall(b'POST / HTTP/1.0\\r\\n\\r\\n');" + DONE, profile="net"),
-    python("another port by fast open", "x=s.socket();x.sendto(b'x',0x20000000,('127.0.0.1',int(E['PORT'])));" + DONE, profile="net"),
+    python("another port by fast open",
+           "x=s.socket();x.sendto(b'x',0x20000000,('127.0.0.1',int(E['PORT'])));" + DONE, profile="net"),
     python("another port by fast open message", "x=s.socket()\n"
            "x.sendmsg([b'x'],[],0x20000000,('127.0.0.1',int(E['PORT'])));" + DONE, profile="net"),
-    python("another port by mptcp", "x=s.socket(2,1,262);x.connect(('127.0.0.1',int(E['PORT'])));" + DONE, profile="net"),
+    python("another port by mptcp",
+           "x=s.socket(2,1,262);x.connect(('127.0.0.1',int(E['PORT'])));" + DONE, profile="net"),
     python("listener", "x=s.socket();x.bind(('127.0.0.1',0));x.listen();" + DONE, profile="net"),
     python("listener without an address", "x=s.socket();x.listen();" + DONE, profile="net"),
     python("daemon", "x=s.socket(s.AF_UNIX);x.connect(E['SOCK']);" + DONE, profile="net"),
     shell("file", "echo x > f.txt", profile="net"),
     python("tcp from bus", "s.create_connection(('127.0.0.1',int(E['PORT'])),2);" + DONE, profile="bus"),
-    python("datagram from bus", "s.socketpair(s.AF_UNIX,s.SOCK_DGRAM)[0].sendto(b'x',E['DGRAM']);" + DONE, profile="bus"),
+    python("datagram from bus",
+           "s.socketpair(s.AF_UNIX,s.SOCK_DGRAM)[0].sendto(b'x',E['DGRAM']);" + DONE, profile="bus"),
     python("abstract socket from bus", "x=s.socket(s.AF_UNIX);x.connect('\\0opsagent-attempt');" + DONE, profile="bus"),
     python("listener from bus", "x=s.socket(s.AF_UNIX);x.bind('\\0opsagent-own');x.listen();" + DONE, profile="bus"),
     shell("file from bus", "rm -f f.txt", profile="bus"),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 
@@ -50,6 +51,7 @@ class Sandbox:
         ports: Sequence[int] = (),
         hidden: Sequence[str] = (),
         reopened: Sequence[str] = (),
+        home: str = "",
         syslog: bool = False,
     ) -> Worker:
         """A bound worker for this profile. Raises SandboxUnavailable."""
@@ -59,6 +61,7 @@ class Sandbox:
             tuple(sorted(set(ports))) if profile.ports else (),
             tuple(sorted(set(hidden))),
             tuple(sorted(set(reopened))),
+            home.rstrip("/"),
             self.scratch.writable,
             syslog,
         )
@@ -75,7 +78,7 @@ class Sandbox:
         held, reports = [], self.kernel.notify
         for name in PROFILES:
             try:
-                worker = self.worker(name)
+                worker = self.worker(name, home=os.environ.get("HOME", ""))
             except SandboxUnavailable:
                 continue
             held.append(name)

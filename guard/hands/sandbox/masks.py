@@ -110,20 +110,21 @@ class Masks:
     """Every path without a glob that the list knows, present or not."""
 
 
-def find_masks(hidden: Iterable[str]) -> Masks:
+def find_masks(hidden: Iterable[str], home: str = "") -> Masks:
     """Resolves the list on this machine.
 
     Args:
         hidden: further absolute paths (the state folder), masked like the rest.
+        home: a home beside those of the passwd file: the command's HOME.
     Effects: reads passwd, stats and lists home folders. Homes on network mounts other than one's own are left
         out, because a dead server would hold up every command; root is usually nobody there anyway.
     """
     candidates: list[str] = list(hidden)
     for pattern in SYSTEM:
         candidates.extend(sorted(glob.glob(pattern)) if "*" in pattern else [pattern])
-    for home in _homes():
-        candidates.extend(f"{home}/{name}" for name in HOME)
-        candidates.extend(_private_keys(f"{home}/.ssh"))
+    for folder in _homes(home):
+        candidates.extend(f"{folder}/{name}" for name in HOME)
+        candidates.extend(_private_keys(f"{folder}/.ssh"))
     present = {os.path.realpath(path) for path in candidates if _can_be_read(path)}
     present.discard("/")
     return Masks(tuple(sorted(present)), tuple(sorted(set(candidates))))
@@ -146,7 +147,7 @@ def _can_be_read(path: str) -> bool:
     return os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _homes() -> list[str]:
+def _homes(further: str) -> list[str]:
     network = [mount for mount, kind in mount_points() if kind.split(".")[0] in NETWORK_FILE_SYSTEMS]
     own = _own_home()
     homes = []
@@ -158,9 +159,8 @@ def _homes() -> list[str]:
             continue
         if os.path.isdir(home):
             homes.append(home)
-    environment_home = os.environ.get("HOME", "").rstrip("/")
-    if environment_home.startswith("/") and environment_home not in homes:
-        homes.append(environment_home)
+    if further.startswith("/") and further not in homes:
+        homes.append(further)
     return homes
 
 

@@ -46,11 +46,17 @@ class WorkerKey:
     ports: tuple[int, ...]
     hidden: tuple[str, ...]
     reopened: tuple[str, ...]
+    home: str
+    """The command's HOME, whose secrets are masked beside those of the passwd file's homes."""
     scratch: str | None
     """The folder whose inside can be written."""
     syslog: bool
     """CAP_SYSLOG is kept. Only where the kernel's log is restricted and the command speaks of it: the same
     capability opens /proc/kmsg, which consumes what it reads."""
+
+
+class Retired(Exception):
+    """The worker took its last job before this one came: ask the pool for its successor."""
 
 
 class Worker:
@@ -65,11 +71,13 @@ class Worker:
         self._kernel = kernel
         self._profile = profile
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._taking = threading.Lock()
+        self._retired = False
         self._supervisor: Supervisor | None = None
         self._scratch = key.scratch
         self._closed_folder = scratch.programs
         self._pids = pids
-        masks = find_masks(key.hidden)
+        masks = find_masks(key.hidden, key.home)
         self.reach = landlock.reach_around(
             masks.present, [path for path in masks.candidates if path not in masks.present]
         )
@@ -167,10 +175,16 @@ class Worker:
 
         Args:
             start: calls subprocess.Popen with ready-made descriptors, start_new_session and no preexec_fn.
-        Raises: CannotRun when the program or folder cannot be used.
+        Raises:
+            CannotRun: the program or folder cannot be used.
+            Retired: it takes no more; nothing was started.
         """
         job = _Job(start, notes, self._supervisor)
-        self._jobs.put(job)
+        with self._taking:
+            # A run holds its worker a while before it spawns; another run may find it stale in between.
+            if self._retired:
+                raise Retired
+            self._jobs.put(job)
         return job.result()
 
     def forget(self, leader: int) -> None:
@@ -179,7 +193,9 @@ class Worker:
 
     def retire(self) -> None:
         """Lets the thread end. Its running children stay bound, and supervised, until they end."""
-        self._jobs.put(None)
+        with self._taking:
+            self._retired = True
+            self._jobs.put(None)
         self.reach.close()
 
 

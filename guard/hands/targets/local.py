@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shlex
+import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from guard.hands.sandbox import PROFILES, UNCONFINED, Kernel, Sandbox, shared
 from guard.hands.sandbox.masks import reopened
 from guard.hands.sandbox.report import LIMITS, Notes, threads_on_machine
 from guard.hands.sandbox.scratch import Scratch, cache_places, remove_tree
+from guard.hands.sandbox.worker import Retired, Spawn, Worker
 from guard.ports import Cancel
 from guard.types import LOCAL, Captured, Enforcement, Interference
 
@@ -161,13 +163,27 @@ class LocalTarget:
         on_output: Callable[[str, bytes], None] | None,
     ) -> RunResult:
         sandbox = self._sandbox
-        worker = sandbox.worker(
-            profile,
-            ports=ports,
-            hidden=[os.path.realpath(path) for path in hidden],
-            reopened=reopened(env),
-            syslog=os.geteuid() == 0 and "dmesg" in command and _log_is_restricted(),
-        )
+
+        def current() -> Worker:
+            return sandbox.worker(
+                profile,
+                ports=ports,
+                hidden=[os.path.realpath(path) for path in hidden],
+                reopened=reopened(env),
+                home=env.get("HOME", ""),
+                syslog=os.geteuid() == 0 and "dmesg" in command and _log_is_restricted(),
+            )
+
+        worker = current()
+
+        def spawn(start: Spawn) -> subprocess.Popen[bytes]:
+            nonlocal worker
+            while True:
+                try:
+                    return worker.spawn(start, notes)
+                except Retired:
+                    worker = current()
+
         notes = Notes(limited=not worker.reports)
         folder = sandbox.scratch.new_run()
         if folder is None:
@@ -186,7 +202,7 @@ class LocalTarget:
                 timeout_s=timeout_s,
                 cancel=cancel,
                 on_output=on_output,
-                spawner=lambda start: worker.spawn(start, notes),
+                spawner=spawn,
                 leave_nothing=True,
                 count_processes=os.geteuid() == 0 and sandbox.pids is None,
                 on_spawn=leader.append,

@@ -1,0 +1,430 @@
+"""Puts back what a rollback plan says, path by path. Changes the paths of the plan and nothing else.
+
+Each path is checked against the plan right before it is touched. Contents are written to a new file beside it that
+is complete, owned, labelled and synced before one rename puts it in place; so a path is at any moment what it was
+or what it shall be. Only bare metadata is set in place. A second run goes on where a first one stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from guard.errors import SnapshotImpossible, StateDamaged
+from guard.hands.capture import survey
+from guard.hands.files import READ, Unsafe, Walker, chown_handle, set_xattrs, touch_handle, user_name
+from guard.saved import ABSENT, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from guard.hands.files import Folder
+    from guard.saved import Node, RollbackPlan, Source, Step
+
+DONE = "done"
+CONFLICT = "conflict"
+FAILED = "failed"
+
+_TEMPORARY = ".opsx-"
+_HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_REASONS = {
+    errno.EPERM: "is not permitted",
+    errno.EACCES: "is not permitted",
+    errno.ENOSPC: "has no space left",
+    errno.EROFS: "is on a read-only file system",
+    errno.ENOTEMPTY: "is a folder with other things in it",
+}
+
+
+class _Conflict(Exception):
+    """The path is not what the plan says it is."""
+
+
+def apply(
+    plan: RollbackPlan,
+    source: Source,
+    *,
+    tag: str,
+    stale_tags: Iterable[str] = (),
+    on_step: Callable[[StepResult], None] = lambda result: None,
+    checkpoint: Callable[[str], None] = lambda name: None,
+) -> tuple[StepResult, ...]:
+    """Carries out a plan and checks the outcome; one result per step that does something.
+
+    Args:
+        tag: the rollback's execution id; its temporary files carry it in their names.
+        stale_tags: ids of earlier rollbacks that did not come to their end: what they left is removed.
+        on_step: called after each step.
+        checkpoint: called between the parts of a step, by name; tests stop the process there.
+    Effects: changes the paths of the plan, atomically one by one. Never raises for a single path: its result says
+        what happened, and the others go on.
+    """
+    restorer = _Restorer(source, tag, tuple(stale_tags), checkpoint)
+    results: dict[str, StepResult] = {}
+    try:
+        for step in plan.work:
+            results[step.path] = result = restorer.take(step)
+            on_step(result)
+        for failed in restorer.finish(plan):
+            results[failed.path] = failed
+    finally:
+        restorer.close()
+    return tuple(_verified(plan, results).values())
+
+
+class _Restorer:
+    """Works through steps; keeps what the end has to finish."""
+
+    def __init__(
+        self, source: Source, tag: str, stale_tags: tuple[str, ...], checkpoint: Callable[[str], None]
+    ) -> None:
+        self._source = source
+        self._prefix = f"{_TEMPORARY}{tag}-"
+        self._stale = tuple(f"{_TEMPORARY}{stale}-" for stale in stale_tags)
+        self._checkpoint = checkpoint
+        self._walker = Walker()
+        self._other = Walker()
+        self._count = 0
+        self._touched: dict[str, None] = {}
+        self._folders: dict[str, tuple[Node, tuple[int, int]]] = {}
+        self._written: dict[str, tuple[int, int]] = {}
+
+    def close(self) -> None:
+        """Closes all descriptors."""
+        self._walker.close()
+        self._other.close()
+
+    def take(self, step: Step) -> StepResult:
+        """Does one step."""
+        try:
+            parent, name = os.path.split(step.path)
+            folder = self._walker.folder(parent)
+            with folder.acting():
+                if parent not in self._touched:
+                    self._sweep(folder)
+                self._check(folder, name, step)
+                _WORK[step.action](self, folder, name, step)
+                self._touched[parent] = None
+            self._checkpoint("done")
+        except _Conflict as error:
+            return StepResult(step.path, step.action, CONFLICT, str(error))
+        except (Unsafe, OSError, StateDamaged) as error:
+            return StepResult(step.path, step.action, FAILED, _why(error, step))
+        if DIRECTORY in (step.before.kind, step.now.kind):
+            # Names on the way to what follows may now be other folders, or belong to another user.
+            self._walker.forget()
+            self._other.forget()
+        return StepResult(step.path, step.action, DONE)
+
+    def finish(self, plan: RollbackPlan) -> list[StepResult]:
+        """Folders get their final mode and times, deepest first; then all that was touched is made durable."""
+        with_more = {os.path.dirname(step.path) for step in plan.steps if step.state == State.EXTRA}
+        for step in plan.steps:
+            quiet = step.action == Action.NONE and step.state in (State.BACK, State.UNCHANGED)
+            if quiet and step.before.kind == DIRECTORY and step.path in self._touched and step.path not in with_more:
+                self._folders[step.path] = (step.before, (step.now.dev, step.now.ino))
+        failed = []
+        for path in sorted(self._folders, key=lambda path: path.count("/"), reverse=True):
+            node, inode = self._folders[path]
+            try:
+                parent, name = os.path.split(path)
+                folder = self._walker.folder(parent)
+                with folder.acting():
+                    fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=folder.fd)
+                    try:
+                        info = os.fstat(fd)
+                        if (info.st_dev, info.st_ino) != inode:
+                            raise Unsafe(path, "became another folder")
+                        _set_metadata(fd, node)
+                        os.fsync(fd)
+                    finally:
+                        os.close(fd)
+            except (Unsafe, OSError) as error:
+                failed.append(StepResult(path, Action.META, FAILED, f"its owner or mode: {_why(error, None)}"))
+            self._walker.forget()
+        for path in self._touched:
+            with contextlib.suppress(Unsafe, OSError):
+                folder = self._walker.folder(path)
+                with folder.acting():
+                    _sync_folder(folder)
+        return failed
+
+    # ── the actions ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _write(self, folder: Folder, name: str, step: Step) -> None:
+        node = step.before
+        temporary = self._temporary()
+        fd = os.open(temporary, _CREATE, 0o600, dir_fd=folder.fd)
+        try:
+            self._checkpoint("created")
+            self._fill(fd, node)
+            self._checkpoint("filled")
+            _set_metadata(fd, node)
+            os.fsync(fd)
+            info = os.fstat(fd)
+            self._checkpoint("complete")
+            self._put(folder, temporary, name, step)
+        except OSError as error:
+            if error.errno != errno.EBUSY or step.now.kind != FILE:
+                raise
+            # A mount point cannot be renamed over: a file that is mounted into a container, for example.
+            info = self._write_in_place(folder, name, step)
+        finally:
+            os.close(fd)
+            self._drop(folder, temporary)
+        self._written[step.path] = (info.st_dev, info.st_ino)
+
+    def _write_in_place(self, folder: Folder, name: str, step: Step) -> os.stat_result:
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(name, flags, dir_fd=folder.fd)
+        try:
+            info = os.fstat(fd)
+            if not _is(step.now, info) or info.st_nlink > 1:
+                raise _Conflict("it was changed since the plan was made")
+            self._fill(fd, step.before)
+            _set_metadata(fd, step.before)
+            os.fsync(fd)
+            return info
+        finally:
+            os.close(fd)
+
+    def _fill(self, fd: int, node: Node) -> None:
+        def write(offset: int, chunk: bytes) -> None:
+            view = memoryview(chunk)
+            while view:
+                count = os.pwrite(fd, view, offset)
+                view, offset = view[count:], offset + count
+
+        # Cut first: in a file that is written in place, the holes must not keep what was there.
+        os.ftruncate(fd, 0)
+        self._source.read_into(node.sha256, write)
+        os.ftruncate(fd, node.size)
+
+    def _link(self, folder: Folder, name: str, step: Step) -> None:
+        first = step.links[0]
+        written = self._written.get(first)
+        if written is None:
+            raise _Conflict(f"{first}, whose other name it is, was not put back")
+        other = self._other.folder(os.path.dirname(first))
+        temporary = self._temporary()
+        try:
+            os.link(
+                os.path.basename(first),
+                temporary,
+                src_dir_fd=other.fd,
+                dst_dir_fd=folder.fd,
+                follow_symlinks=False,
+            )
+            info = folder.stat(temporary)
+            if info is None or (info.st_dev, info.st_ino) != written:
+                raise _Conflict(f"{first}, whose other name it is, was changed meanwhile")
+            self._put(folder, temporary, name, step)
+        finally:
+            self._drop(folder, temporary)
+
+    def _meta(self, folder: Folder, name: str, step: Step) -> None:
+        node = step.before
+        if node.kind in (FIFO, DEVICE):
+            self._meta_by_handle(folder, name, step)
+            return
+        flags = READ | (os.O_DIRECTORY if node.kind == DIRECTORY else 0)
+        fd = os.open(name, flags, dir_fd=folder.fd)
+        try:
+            info = os.fstat(fd)
+            if not _is(step.now, info):
+                raise _Conflict("it was changed since the plan was made")
+            if node.kind == FILE and info.st_nlink > 1:
+                raise _Conflict("it has another name (a hard link), which would change with it")
+            if node.kind == DIRECTORY:
+                self._open_up(fd, step)
+            else:
+                _set_metadata(fd, node)
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def _make(self, folder: Folder, name: str, step: Step) -> None:
+        node = step.before
+        if node.kind == DIRECTORY:
+            if step.now.kind != ABSENT:
+                os.unlink(name, dir_fd=folder.fd)
+            os.mkdir(name, 0o700, dir_fd=folder.fd)
+            self._checkpoint("created")
+            fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=folder.fd)
+            try:
+                self._open_up(fd, step)
+            finally:
+                os.close(fd)
+            return
+        temporary = self._temporary()
+        try:
+            if node.kind == SYMLINK:
+                os.symlink(node.link, temporary, dir_fd=folder.fd)
+            elif node.kind == FIFO:
+                os.mkfifo(temporary, 0o600, dir_fd=folder.fd)
+            else:
+                os.mknod(temporary, stat.S_IFCHR | 0o600, node.rdev, dir_fd=folder.fd)
+            self._checkpoint("created")
+            fd = os.open(temporary, _HANDLE, dir_fd=folder.fd)
+            try:
+                _set_by_handle(fd, node)
+            finally:
+                os.close(fd)
+            self._put(folder, temporary, name, step)
+        finally:
+            self._drop(folder, temporary)
+
+    def _meta_by_handle(self, folder: Folder, name: str, step: Step) -> None:
+        fd = os.open(name, _HANDLE, dir_fd=folder.fd)
+        try:
+            if not _is(step.now, os.fstat(fd)):
+                raise _Conflict("it was changed since the plan was made")
+            _set_by_handle(fd, step.before)
+        finally:
+            os.close(fd)
+
+    def _delete(self, folder: Folder, name: str, step: Step) -> None:
+        if step.now.kind == DIRECTORY:
+            os.rmdir(name, dir_fd=folder.fd)
+        else:
+            os.unlink(name, dir_fd=folder.fd)
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _open_up(self, fd: int, step: Step) -> None:
+        """A folder's owner and attributes, and enough mode to work in it; `finish` sets the rest."""
+        node = step.before
+        _set_metadata(fd, replace(node, mode=node.mode | 0o700))
+        info = os.fstat(fd)
+        self._folders[step.path] = (node, (info.st_dev, info.st_ino))
+
+    def _check(self, folder: Folder, name: str, step: Step) -> None:
+        info = folder.stat(name)
+        if info is None and step.now.kind == ABSENT:
+            return
+        if info is None or not _is(step.now, info):
+            raise _Conflict("it was changed since the plan was made")
+
+    def _put(self, folder: Folder, temporary: str, name: str, step: Step) -> None:
+        """One rename from the plan's `now` to its `before`."""
+        self._check(folder, name, step)
+        if step.now.kind == DIRECTORY:
+            os.rmdir(name, dir_fd=folder.fd)
+        os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        self._checkpoint("renamed")
+
+    def _temporary(self) -> str:
+        self._count += 1
+        return f"{self._prefix}{self._count}"
+
+    def _drop(self, folder: Folder, temporary: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder.fd)
+
+    def _sweep(self, folder: Folder) -> None:
+        """Removes what an earlier rollback left half-made in this folder."""
+        if not self._stale:
+            return
+        with contextlib.suppress(OSError):
+            fd = os.open(".", READ | os.O_DIRECTORY, dir_fd=folder.fd)
+            try:
+                names = [name for name in os.listdir(fd) if name.startswith(self._stale)]
+            finally:
+                os.close(fd)
+            for name in names:
+                self._drop(folder, name)
+
+
+_WORK = {
+    Action.WRITE: _Restorer._write,
+    Action.LINK: _Restorer._link,
+    Action.META: _Restorer._meta,
+    Action.MAKE: _Restorer._make,
+    Action.DELETE: _Restorer._delete,
+}
+
+
+def _is(node: Node, info: os.stat_result) -> bool:
+    """Whether an entry is what the plan saw. Folders change while work goes on in them: their inode decides."""
+    if (info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode)) != (node.dev, node.ino, _FORMATS.get(node.kind)):
+        return False
+    if node.kind == DIRECTORY:
+        return True
+    # ctime changes when another name of the same file goes, which is a step of ours.
+    same_change = info.st_ctime_ns == node.ctime_ns or node.nlink > 1
+    same_size = node.kind != FILE or info.st_size == node.size
+    return same_change and same_size and info.st_mtime_ns == node.mtime_ns
+
+
+_FORMATS = {
+    FILE: stat.S_IFREG,
+    DIRECTORY: stat.S_IFDIR,
+    SYMLINK: stat.S_IFLNK,
+    FIFO: stat.S_IFIFO,
+    DEVICE: stat.S_IFCHR,
+    "socket": stat.S_IFSOCK,
+    "block": stat.S_IFBLK,
+}
+
+
+def _set_metadata(fd: int, node: Node) -> None:
+    """Owner, attributes, mode, times, in the order in which none undoes another: chown(2) drops set-id bits."""
+    info = os.fstat(fd)
+    if (info.st_uid, info.st_gid) != (node.uid, node.gid):
+        os.fchown(fd, node.uid, node.gid)
+    set_xattrs(fd, node.xattrs)
+    os.fchmod(fd, node.mode)
+    os.utime(fd, ns=(info.st_atime_ns, node.mtime_ns))
+
+
+def _set_by_handle(fd: int, node: Node) -> None:
+    """The same for what is not opened: a link, a FIFO, a device. Never by name, so that none can be swapped in."""
+    info = os.fstat(fd)
+    if (info.st_uid, info.st_gid) != (node.uid, node.gid):
+        chown_handle(fd, node.uid, node.gid)
+    if node.kind != SYMLINK:
+        by_handle = f"/proc/self/fd/{fd}"
+        set_xattrs(by_handle, node.xattrs)
+        os.chmod(by_handle, node.mode)
+    with contextlib.suppress(OSError):
+        touch_handle(fd, node.mtime_ns)  # Linux before 5.8 cannot; nothing depends on these times
+
+
+def _sync_folder(folder: Folder) -> None:
+    fd = os.open(".", READ | os.O_DIRECTORY, dir_fd=folder.fd)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _verified(plan: RollbackPlan, results: dict[str, StepResult]) -> dict[str, StepResult]:
+    """The results, those taken back that do not look like what was saved."""
+    done = [step for step in plan.work if results[step.path].result == DONE]
+    try:
+        found = {node.path: node for node in survey((step.path for step in done), recursive=False)}
+    except SnapshotImpossible as error:
+        for step in done:
+            results[step.path] = StepResult(step.path, step.action, FAILED, f"cannot be verified: {error.message}")
+        return results
+    for step in done:
+        if not found[step.path].looks_like(step.before):
+            results[step.path] = StepResult(step.path, step.action, FAILED, "it is not what was saved, after all")
+    return results
+
+
+def _why(error: Exception, step: Step | None) -> str:
+    if isinstance(error, Unsafe):
+        return str(error)
+    if isinstance(error, StateDamaged):
+        return error.message
+    assert isinstance(error, OSError)
+    text = _REASONS.get(error.errno or 0) or f"failed: {os.strerror(error.errno or 0)}"
+    if error.errno == errno.EPERM and step is not None and step.before.uid != os.geteuid():
+        text += f" (it belonged to {user_name(step.before.uid)})"
+    return text
