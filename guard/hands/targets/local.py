@@ -163,14 +163,16 @@ class LocalTarget:
         on_output: Callable[[str, bytes], None] | None,
     ) -> RunResult:
         sandbox = self._sandbox
+        # Before the private cache places come in: those are ours, and masked by nothing.
+        opened, home = reopened(env), env.get("HOME", "")
 
         def current() -> Worker:
             return sandbox.worker(
                 profile,
                 ports=ports,
                 hidden=[os.path.realpath(path) for path in hidden],
-                reopened=reopened(env),
-                home=env.get("HOME", ""),
+                reopened=opened,
+                home=home,
                 syslog=os.geteuid() == 0 and "dmesg" in command and _log_is_restricted(),
             )
 
