@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from guard.clock import utc_text
 from guard.errors import StateDamaged, StateError
 from guard.ledger.formats import FORMAT, MAX_LINE_BYTES, Malformed, decoded, encoded, sha256_of
+from guard.ledger.state import state_error_of
 from guard.types import Request
 
 if TYPE_CHECKING:
@@ -167,8 +168,13 @@ class Requests:
 
     def discard(self, request_id: str) -> None:
         """Removes it, once it is answered. Nothing happens when it is gone already. Raises StateError."""
-        with contextlib.suppress(FileNotFoundError), self._folder.folder(FOLDER) as requests_fd:
-            os.unlink(_file_name(request_id), dir_fd=requests_fd)
+        try:
+            with self._folder.folder(FOLDER) as requests_fd:
+                os.unlink(_file_name(request_id), dir_fd=requests_fd)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise state_error_of(error, f"{FOLDER}/{request_id} in {self._folder.path}") from error
 
     def expire(self) -> int:
         """Removes what is over and returns how many. Never raises: what cannot be removed now goes the next time.

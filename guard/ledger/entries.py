@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from guard.types import Level, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from guard.ledger.formats import Entry
     from guard.types import Assessment, Outcome, Request
@@ -23,6 +23,9 @@ LIST_LIMIT = 50
 
 TEXT_LIMIT = 4096
 """Characters kept of a text that is not a command (a command is kept whole)."""
+
+LISTED_TEXT_LIMIT = 1024
+"""Characters kept of a text in a list, so that the longest lists fit a line however much escaping they need."""
 
 
 def command_hmac(key: bytes, command: str) -> str:
@@ -95,7 +98,7 @@ class Entries:
             "enforced": outcome.enforced,
             "interference": None
             if interference is None
-            else [[item.operation, self._text(item.path)] for item in interference[:LIST_LIMIT]],
+            else [[item.operation, self._text(item.path, LISTED_TEXT_LIMIT)] for item in interference[:LIST_LIMIT]],
             "interference_total": None if interference is None else len(interference),
             "notes": self._texts(outcome.notes),
         }
@@ -147,14 +150,14 @@ class Entries:
     def _effects(self, assessment: Assessment) -> Entry:
         effects, reasons = assessment.effects, assessment.reasons
         return {
-            "effects": [[effect.kind, self._text(effect.object)] for effect in effects[:LIST_LIMIT]],
+            "effects": [[effect.kind, self._text(effect.object, LISTED_TEXT_LIMIT)] for effect in effects[:LIST_LIMIT]],
             "effects_total": len(effects),
             "rules": sorted({reason.rule for reason in reasons})[:LIST_LIMIT],
         }
 
-    def _texts(self, texts: Iterable[str]) -> list[str]:
-        return [self._text(text) for text in texts][:LIST_LIMIT]
+    def _texts(self, texts: Sequence[str]) -> list[str]:
+        return [self._text(text, LISTED_TEXT_LIMIT) for text in texts[:LIST_LIMIT]]
 
-    def _text(self, text: str) -> str:
+    def _text(self, text: str, limit: int = TEXT_LIMIT) -> str:
         shown = self._redact(text)
-        return shown if len(shown) <= TEXT_LIMIT else shown[: TEXT_LIMIT - 1] + "…"
+        return shown if len(shown) <= limit else shown[: limit - 1] + "…"

@@ -10,8 +10,21 @@ import hashlib
 import json
 from typing import Any, NoReturn
 
-FORMAT = 1
-"""The number that this version writes."""
+from guard.ledger.location import FORMAT
+
+__all__ = [
+    "FORMAT",
+    "GENESIS",
+    "MAX_DEPTH",
+    "MAX_LINE_BYTES",
+    "Entry",
+    "Malformed",
+    "decoded",
+    "decoded_entry",
+    "encoded",
+    "is_sha256",
+    "sha256_of",
+]
 
 GENESIS = "0" * 64
 """`prev` of the very first entry: there is no line before it."""

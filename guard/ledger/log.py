@@ -9,7 +9,6 @@ What it cannot do: stop a process with the same uid that rewrites the whole chai
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +26,7 @@ from guard.ledger.segments import (
     segment_numbers,
     write_head,
 )
-from guard.ledger.state import read_up_to, state_error_of, write_all
+from guard.ledger.state import is_full, read_up_to, state_error_of, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,10 +140,12 @@ class Writer:
         while True:
             try:
                 places = self._append(entries, durable)
-            except OSError as error:
-                if use_reserve and error.errno in (errno.ENOSPC, errno.EDQUOT) and self._release_reserve():
+            except (OSError, StateError) as error:
+                if use_reserve and is_full(error) and self.release_reserve():
                     used_reserve = True
                     continue
+                if isinstance(error, StateError):
+                    raise
                 raise state_error_of(error, f"the log in {self._folder.path}") from error
             if durable and not used_reserve:
                 self._keep_reserve()
@@ -286,7 +287,7 @@ class Writer:
             finally:
                 os.close(fd)
 
-    def _release_reserve(self) -> bool:
+    def release_reserve(self) -> bool:
         """Gives a step of the reserve back to the file system; False when nothing is left of it."""
         try:
             fd = self._folder.open_file("reserve", os.O_RDWR, dir_fd=self._log_fd)

@@ -11,20 +11,26 @@ import contextlib
 import errno
 import fcntl
 import os
-import pwd
-import secrets
 import stat
-import sys
 import time
-from typing import TYPE_CHECKING
 
 from guard.errors import StateBusy, StateDamaged, StateError, StateUnsafe, StateUnwritable
-from guard.ledger.formats import FORMAT
+from guard.ledger.location import FORMAT, HOME_VARIABLE, config_path, home_of_user, state_path
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-HOME_VARIABLE = "OPSAGENT_HOME"
+__all__ = [
+    "StateFolder",
+    "config_path",
+    "home_of_user",
+    "is_full",
+    "read_up_to",
+    "state_error_of",
+    "state_path",
+    "write_all",
+]
 
 KEY_BYTES = 32
 """SHA-256's output size; a longer HMAC key adds nothing (RFC 2104, section 3)."""
@@ -41,7 +47,7 @@ OWN_NAMES = frozenset(
         "snapshots",
         "sessions",
         "config",
-        "cache",
+        "enforcement",
         "index.db",
     )
 )
@@ -54,55 +60,11 @@ _FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 
-def home_of_user() -> str:
-    """The home folder that the passwd entry of the effective user names. HOME and XDG variables do not count.
-
-    Raises:
-        StateError: no passwd entry, or its home is not an existing folder.
-    """
-    uid = os.geteuid()
-    try:
-        home = pwd.getpwuid(uid).pw_dir
-    except KeyError:
-        raise StateError(
-            f"user {uid} has no passwd entry, so there is no home to keep state below",
-            not_done="nothing was recorded",
-            hint=f"name a folder: {HOME_VARIABLE}=/path opsx …",
-        ) from None
-    if not home.startswith("/") or not os.path.isdir(home):
-        raise StateError(
-            f"the home folder of user {uid} does not exist: {home or '(empty)'}",
-            not_done="nothing was recorded",
-            hint=f"create it, or name a folder: {HOME_VARIABLE}=/path opsx …",
-        )
-    return home
-
-
-def state_path(environ: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> str:
-    """Where the state folder is: `$OPSAGENT_HOME`, else the platform's place below the passwd entry's home.
-
-    Raises:
-        StateError: no passwd entry, no home, or `$OPSAGENT_HOME` is not an absolute path.
-    """
-    named = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
-    if named:
-        if not named.startswith("/"):
-            raise StateError(
-                f"{HOME_VARIABLE} is not an absolute path: {named}",
-                not_done="nothing was recorded",
-                hint=f"{HOME_VARIABLE}=/absolute/path",
-            )
-        return os.path.normpath(named)
-    below = "Library/Application Support/opsagent" if platform == "darwin" else ".local/state/opsagent"
-    return os.path.join(home_of_user(), below)
-
-
-def config_path(environ: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> str:
-    """The user's `config.toml`, by the same rule as `state_path`. It need not exist. Raises StateError likewise."""
-    if (os.environ if environ is None else environ).get(HOME_VARIABLE, ""):
-        return os.path.join(state_path(environ, platform=platform), "config", "config.toml")
-    below = "Library/Application Support/opsagent/config" if platform == "darwin" else ".config/opsagent"
-    return os.path.join(home_of_user(), below, "config.toml")
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error of the system, or one of ours made from it, says that there is no space left."""
+    if isinstance(error, StateError):
+        error = error.__cause__
+    return isinstance(error, OSError) and error.errno in _FULL
 
 
 def state_error_of(error: OSError, what: str) -> StateError:
@@ -151,9 +113,12 @@ class StateFolder:
             StateError: it was written by a newer version.
         """
         folder = cls(path)
-        folder._create()
-        with folder.root() as root:
-            folder._check_format(root)
+        try:
+            folder._create()
+            with folder.root() as root:
+                folder._check_format(root)
+        except OSError as error:
+            raise state_error_of(error, f"the state folder {path}") from error
         return folder
 
     @contextlib.contextmanager
@@ -225,7 +190,7 @@ class StateFolder:
         Raises:
             StateError: it cannot be written; nothing half-written stays behind.
         """
-        temporary = f".{name}.{secrets.token_hex(6)}.new"
+        temporary = f".{name}.{os.urandom(6).hex()}.new"
         try:
             fd = self.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=dir_fd)
             try:
@@ -268,7 +233,7 @@ class StateFolder:
                 try:
                     data = self.read_file("key", dir_fd=root, limit_bytes=KEY_BYTES)
                 except FileNotFoundError:
-                    self.write_new("key", secrets.token_bytes(KEY_BYTES), dir_fd=root)
+                    self.write_new("key", os.urandom(KEY_BYTES), dir_fd=root)
                     data = self.read_file("key", dir_fd=root, limit_bytes=KEY_BYTES)
             if len(data) != KEY_BYTES:
                 raise StateDamaged(

@@ -7,6 +7,7 @@ usable folder at all, which answers in the same way.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
 from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.records import Execution, Fold
 from guard.ledger.segments import lines_from
-from guard.ledger.state import StateFolder, state_path
+from guard.ledger.state import StateFolder, is_full, state_error_of, state_path
 from guard.ledger.verify import VerifyReport, entries_of, verify
 from guard.types import Begun, Recorded, Status
 
@@ -128,9 +129,9 @@ class Ledger:
         self._runs[execution] = run
         try:
             self._log.append([entry()], durable=False, wait_s=READ_BEGIN_WAIT_S)
-        except StateError as error:
+        except (StateError, OSError) as error:
             run.unwritten = entry
-            return Begun(execution, Recorded(False, error.message))
+            return Begun(execution, self._not_recorded(error))
         return Begun(execution, Recorded(True))
 
     def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
@@ -168,8 +169,8 @@ class Ledger:
             self._log.append(
                 entries, durable=True, wait_s=READ_END_WAIT_S if is_read else LOCK_WAIT_S, use_reserve=not is_read
             )
-        except StateError as error:
-            return Recorded(False, error.message)
+        except (StateError, OSError) as error:
+            return self._not_recorded(error)
         if run is not None and outcome.status == Status.RUNNING:
             run.unwritten = None
             self._runs[execution] = run
@@ -179,8 +180,8 @@ class Ledger:
         """Records something about a run or the state, such as `output_lost`. Never raises for a sick state."""
         try:
             self._log.append([self._entries().noted(kind, dict(fields))], durable=False, wait_s=READ_BEGIN_WAIT_S)
-        except StateError as error:
-            return Recorded(False, error.message)
+        except (StateError, OSError) as error:
+            return self._not_recorded(error)
         return Recorded(True)
 
     def output_writer(
@@ -201,15 +202,21 @@ class Ledger:
         entries = self._entries()
         self._requests.expire()
         with self._log.writer() as writer:
-            kept, is_new = self._requests.keep(request, assessment)
-            if is_new:
-                expires_at = kept.expires_at()
+            while True:
                 try:
-                    writer.append(
-                        [entries.requested(kept.id, request, assessment, expires_at=expires_at)], durable=True
-                    )
+                    kept, is_new = self._requests.keep(request, assessment)
+                    break
+                except StateError as error:
+                    # The request may be the one that frees space.
+                    if not (is_full(error) and writer.release_reserve()):
+                        raise
+            if is_new:
+                entry = entries.requested(kept.id, request, assessment, expires_at=kept.expires_at())
+                try:
+                    writer.append([entry], durable=True, use_reserve=True)
                 except StateError:
-                    self._requests.discard(kept.id)
+                    with contextlib.suppress(StateError):
+                        self._requests.discard(kept.id)
                     raise
         return kept.id
 
@@ -268,6 +275,11 @@ class Ledger:
     def verify(self) -> VerifyReport:
         """Checks the whole log. Raises StateError."""
         return verify(self.folder)
+
+    def _not_recorded(self, error: StateError | OSError) -> Recorded:
+        if isinstance(error, OSError):
+            error = state_error_of(error, f"the state folder {self.folder.path}")
+        return Recorded(False, error.message)
 
     def _entries(self) -> Entries:
         return Entries(self._redact, self.folder.key())

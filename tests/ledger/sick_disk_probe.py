@@ -129,6 +129,7 @@ def reserve(where: str) -> dict[str, object]:
     size = os.stat(where + "/state/log/reserve").st_size
     fill(where)
     reads = [read(ledger) for _ in range(12)][-1]
+    asked_for = request(ledger)
     changes = 0
     outcome = "ok"
     while outcome == "ok" and changes < 1000:
@@ -143,6 +144,8 @@ def reserve(where: str) -> dict[str, object]:
         "first": first,
         "size": size,
         "read": reads,
+        "request": asked_for,
+        "pending": [kept.id for kept in ledger.pending()],
         "changes": changes,
         "outcome": outcome,
         "left": left,

@@ -10,11 +10,12 @@ import pytest
 from guard.errors import StateDamaged, StateError, StateUnsafe
 from guard.ledger.store import Ledger, NullLedger, open_ledger
 from guard.ledger.verify import verify
-from guard.types import Begun, Interference, Level, Recorded, Status
+from guard.types import Begun, Effect, Interference, Level, Recorded, Status
 from tests.ledger.world import (
     CountingIds,
     FakeLiveness,
     FixedClock,
+    Judged,
     asked,
     change_of,
     done,
@@ -218,6 +219,43 @@ def test_begin_that_could_not_be_written_goes_out_with_the_end(state):
     assert ledger.end(begun.execution, done()) == Recorded(True)
     assert [entry["kind"] for entry in ledger.entries()] == ["started", "ended"]
     assert ledger.executions().executions[0].status == "succeeded"
+
+
+@pytest.mark.guarantee("G-SICK-STATE")
+@pytest.mark.parametrize("name", ["log", "lock", "key", "log/head", "log/000001.jsonl"])
+@pytest.mark.parametrize("trap", ["symlink", "foreign kind"])
+def test_strange_thing_in_the_folder_stops_changes_and_no_read(state, tmp_path, name, trap):
+    run_read(ledger_in(state))
+    path = os.path.join(state, name)
+    os.rename(path, tmp_path / "aside")
+    before = os.stat(tmp_path / "aside")
+    if trap == "symlink":
+        os.symlink(tmp_path / "aside", path)
+    else:
+        os.mkfifo(path, 0o600)
+    ledger = ledger_in(state)
+    begun = ledger.begin_read(asked(), read_of(), profile="local", enforced="strict")
+    assert not begun.recorded.ok and begun.recorded.because
+    assert not ledger.end(begun.execution, done()).ok
+    with pytest.raises(StateError):
+        ledger.begin(asked(), change_of(), profile="none", enforced="none")
+    after = os.stat(tmp_path / "aside")
+    assert (after.st_size, after.st_mtime_ns, after.st_mode) == (before.st_size, before.st_mtime_ns, before.st_mode)
+
+
+@pytest.mark.parametrize("character", ["\udcff", "中", "\x00", "\U0010ffff"])
+def test_longest_possible_entry_fits_a_line(state, character):
+    ledger = ledger_in(state)
+    long = character * 70_000
+    request = asked(character * 65_536, cwd=long, why=long, client=long, call_id=long)
+    effects = [Effect("write", long)] * 1000
+    execution = ledger.begin(request, Judged(request.command, Level.R2, effects), profile="none", enforced="none")
+    refused = (Interference("openat", long),) * 1000
+    assert ledger.end(execution, done(notes=(long,) * 1000, interference=refused, output_file=long)).ok
+    started, ended = ledger.audit(2)
+    assert (len(started["effects"]), started["effects_total"], len(ended["interference"])) == (50, 1000, 50)
+    assert ended["interference_total"] == 1000
+    assert started["command"] == request.command
 
 
 def test_removed_state_folder_is_noticed_not_written_into_blindly(state):

@@ -1,0 +1,72 @@
+"""Where the state folder and the user's configuration are. Reads the environment and the passwd file, opens nothing.
+
+On the hot path (`opsx check` looks for what the kernel enforces), so it imports almost nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+
+from guard.errors import StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = 1
+"""The number of the formats that this version writes (docs/formats.md)."""
+
+HOME_VARIABLE = "OPSAGENT_HOME"
+
+
+def home_of_user() -> str:
+    """The home folder that the passwd entry of the effective user names. HOME and XDG variables do not count.
+
+    Raises:
+        StateError: no passwd entry, or its home is not an existing folder.
+    """
+    uid = os.geteuid()
+    try:
+        home = pwd.getpwuid(uid).pw_dir
+    except KeyError:
+        raise StateError(
+            f"user {uid} has no passwd entry, so there is no home to keep state below",
+            not_done="nothing was recorded",
+            hint=f"name a folder: {HOME_VARIABLE}=/path opsx …",
+        ) from None
+    if not home.startswith("/") or not os.path.isdir(home):
+        raise StateError(
+            f"the home folder of user {uid} does not exist: {home or '(empty)'}",
+            not_done="nothing was recorded",
+            hint=f"create it, or name a folder: {HOME_VARIABLE}=/path opsx …",
+        )
+    return home
+
+
+def state_path(environ: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> str:
+    """Where the state folder is: `$OPSAGENT_HOME`, else the platform's place below the passwd entry's home.
+
+    Raises:
+        StateError: no passwd entry, no home, or `$OPSAGENT_HOME` is not an absolute path.
+    """
+    named = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
+    if named:
+        if not named.startswith("/"):
+            raise StateError(
+                f"{HOME_VARIABLE} is not an absolute path: {named}",
+                not_done="nothing was recorded",
+                hint=f"{HOME_VARIABLE}=/absolute/path",
+            )
+        return os.path.normpath(named)
+    below = "Library/Application Support/opsagent" if platform == "darwin" else ".local/state/opsagent"
+    return os.path.join(home_of_user(), below)
+
+
+def config_path(environ: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> str:
+    """The user's `config.toml`, by the same rule as `state_path`. It need not exist. Raises StateError likewise."""
+    if (os.environ if environ is None else environ).get(HOME_VARIABLE, ""):
+        return os.path.join(state_path(environ, platform=platform), "config", "config.toml")
+    below = "Library/Application Support/opsagent/config" if platform == "darwin" else ".config/opsagent"
+    return os.path.join(home_of_user(), below, "config.toml")

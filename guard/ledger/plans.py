@@ -1,0 +1,386 @@
+"""Snapshot plans and rollback plans, as values with a digest that a person's consent is bound to. Pure.
+
+A rollback plan compares three states of each path: before the change (the snapshot), after it (recorded at its end)
+and now. What is as the change left it is taken back; what somebody changed since is a conflict and stays.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from guard.errors import UsageError
+from guard.saved import (
+    ABSENT,
+    BLOCKED,
+    CONFLICTS,
+    DIRECTORY,
+    FILE,
+    SYMLINK,
+    Action,
+    Node,
+    RollbackPlan,
+    State,
+    Step,
+    absent,
+)
+from guard.types import PlanItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from guard.saved import Manifest
+
+DIGEST_FORMAT = 1
+DIFF_BYTES = 256 * 1024
+"""Files longer than this are told apart by size and hash: nobody reads more, and difflib takes quadratic time."""
+
+DIFF_LINES = 200
+"""Lines of one diff that are shown."""
+
+MOST_COMMANDS = 20
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPlan:
+    """What is saved before a command runs."""
+
+    items: tuple[PlanItem, ...]
+    commands: tuple[tuple[str, str], ...] = ()
+    """(name, command) of reads whose output is kept."""
+    leave_out: tuple[str, ...] = ()
+    """Absolute paths that a person chose not to save."""
+
+    @property
+    def digest(self) -> str:
+        """What a stamp binds: which things are saved and which are not. 64 hex digits."""
+        return _digest_of(
+            {
+                "what": "snapshot",
+                "items": sorted([item.kind, item.object] for item in self.items),
+                "commands": sorted([name, command] for name, command in self.commands),
+                "leave_out": sorted(self.leave_out),
+            }
+        )
+
+
+def snapshot_plan(
+    judged: Iterable[PlanItem],
+    *,
+    cwd: str,
+    files: Iterable[str] = (),
+    commands: Iterable[str] = (),
+    leave_out: Iterable[str] = (),
+) -> SnapshotPlan:
+    """The plan that follows from what was judged and from what a person adds.
+
+    Args:
+        files: `--snapshot-file`, relative ones below `cwd`.
+        commands: `--snapshot-cmd`, as `NAME::CMD`; only reads may run, which the caller sees to.
+        leave_out: `--no-snapshot-of`, relative ones below `cwd`.
+    Raises:
+        UsageError: a command without `NAME::`, a name twice, or more than 20 of them.
+    """
+    left = tuple(dict.fromkeys(_absolute(path, cwd) for path in leave_out))
+    items = [*judged, *(PlanItem("file", _absolute(path, cwd)) for path in files)]
+    items = [PlanItem(item.kind, _absolute(item.object, cwd)) if item.kind == "file" else item for item in items]
+    named = [_named_command(text) for text in commands]
+    if len({name for name, _ in named}) != len(named):
+        raise UsageError("--snapshot-cmd has the same name twice", hint="--snapshot-cmd NAME::CMD")
+    if len(named) > MOST_COMMANDS:
+        raise UsageError(f"--snapshot-cmd is given {len(named)} times; the most is {MOST_COMMANDS}")
+    items += [PlanItem("command", name) for name, _ in named]
+    kept = [item for item in dict.fromkeys(items) if not (item.kind == "file" and item.object in left)]
+    return SnapshotPlan(tuple(kept), tuple(named), left)
+
+
+def rollback_plan(
+    of: str,
+    manifest: Manifest,
+    after: Sequence[Node] | None,
+    now: Sequence[Node],
+    *,
+    overruled: Iterable[str] = (),
+    leave_conflicts: bool = False,
+    resumed: bool = False,
+) -> RollbackPlan:
+    """What going back to a snapshot would do.
+
+    Args:
+        of: the id that was named.
+        after: how its paths stood when the change was over; None when nobody recorded it.
+        overruled: conflicting paths to take back all the same.
+        leave_conflicts: take back the rest without them.
+        resumed: an earlier rollback of it did not come to its end, so half-set owners and modes are ours.
+    Raises:
+        UsageError: an overruled path is not in conflict.
+    """
+    chosen = tuple(dict.fromkeys(overruled))
+    comparison = _Comparison(manifest, after, now, frozenset(chosen), resumed)
+    steps = comparison.steps()
+    wrong = [path for path in chosen if path not in comparison.conflicting]
+    if wrong:
+        raise UsageError(f"{wrong[0]} is not in conflict", not_done="nothing was changed", hint=f"opsx rollback {of}")
+    notes = [f"{text}: it has no way back" for text in manifest.unsaved]
+    if after is None and manifest.reason == "exec":
+        notes.append("how it ended is not on record, so changes by others cannot be told from its own")
+    digest = _digest_of(
+        {
+            "what": "rollback",
+            "snapshot": manifest.id,
+            "manifest": manifest.sha256,
+            "target": manifest.target,
+            "overruled": sorted(chosen),
+            "leave_conflicts": leave_conflicts,
+            "steps": sorted(
+                [
+                    step.path,
+                    step.state,
+                    step.action,
+                    list(step.before.identity()),
+                    list(step.now.identity()),
+                    list(step.links),
+                ]
+                for step in steps
+            ),
+        }
+    )
+    return RollbackPlan(
+        of, manifest.id, manifest.target, _ordered(steps), digest, chosen, leave_conflicts, tuple(notes)
+    )
+
+
+class _Comparison:
+    """Before, after and now, path by path."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        after: Sequence[Node] | None,
+        now: Sequence[Node],
+        overruled: frozenset[str],
+        resumed: bool,
+    ) -> None:
+        self._before = {node.path: node for node in manifest.nodes}
+        self._after = None if after is None else {node.path: node for node in after}
+        self._now = {node.path: node for node in now}
+        self._overruled = overruled
+        self._resumed = resumed
+        self._gone_roots = [node.path for node in manifest.nodes if node.kind == ABSENT]
+        self.conflicting: set[str] = set()
+
+    def steps(self) -> list[Step]:
+        """One step per path that is, was or became something."""
+        paths = {*self._before, *(self._after or {}), *self._now}
+        steps = {path: step for path in sorted(paths) if (step := self._step(path)) is not None}
+        self.conflicting = {path for path, step in steps.items() if step.state in CONFLICTS}
+        self._join_names(steps)
+        self._spare_full_folders(steps)
+        return list(steps.values())
+
+    def _step(self, path: str) -> Step | None:
+        before, now = self._before.get(path), self._now.get(path) or absent(path)
+        after = None if self._after is None else self._after.get(path) or absent(path)
+        if before is None:
+            if now.kind == ABSENT:
+                return None
+            if after is None and not self._below_gone_root(path):
+                return Step(path, State.EXTRA, Action.NONE, absent(path), now)
+            if after is not None and after.kind == ABSENT:
+                return Step(path, State.EXTRA, Action.NONE, absent(path), now)
+            before = absent(path)
+        state = self._state(before, after, now)
+        action = Action.NONE
+        if state in (State.UNCHANGED, State.DIFFERS) or (state in CONFLICTS and path in self._overruled):
+            action = _inverse(before, now)
+        if action == Action.WRITE and not before.saved:
+            state, action = State.NOT_SAVED, Action.NONE
+        return Step(path, state, action, before, now)
+
+    def _state(self, before: Node, after: Node | None, now: Node) -> str:
+        if now.kind == BLOCKED:
+            return State.CHANGED
+        if now.looks_like(before):
+            time_differs = before.kind == FILE and now.mtime_ns != before.mtime_ns
+            ours = after is None or after.mtime_ns == now.mtime_ns
+            if not time_differs or (not ours and not self._resumed):
+                return State.BACK
+            return State.DIFFERS if after is None else State.UNCHANGED
+        if after is None:
+            return State.DIFFERS
+        if now.looks_like(after):
+            return State.UNCHANGED
+        half_done = self._resumed and now.kind == before.kind and now.sha256 == before.sha256
+        if half_done or (after.kind == ABSENT and before.kind == DIRECTORY == now.kind):
+            return State.DIFFERS
+        return State.GONE if now.kind == ABSENT else State.CHANGED
+
+    def _below_gone_root(self, path: str) -> bool:
+        return any(path.startswith(root + "/") for root in self._gone_roots)
+
+    def _join_names(self, steps: dict[str, Step]) -> None:
+        """Files with several names: one is written, the others join it, or none is touched."""
+        groups: dict[tuple[int, int], list[str]] = {}
+        for node in self._before.values():
+            if node.kind == FILE and node.nlink > 1:
+                groups.setdefault((node.dev, node.ino), []).append(node.path)
+        for names in groups.values():
+            if len(names) < 2:
+                continue
+            members = [steps[name] for name in names]
+            if any(step.state in CONFLICTS and step.path not in self._overruled for step in members):
+                for step in members:
+                    steps[step.path] = replace(step, action=Action.NONE)
+                continue
+            together = len({(step.now.dev, step.now.ino) for step in members}) == 1
+            if together and all(step.action == Action.NONE for step in members):
+                continue
+            if not members[0].before.saved:
+                continue
+            state = next((step.state for step in members if step.state != State.BACK), State.DIFFERS)
+            for position, step in enumerate(members):
+                steps[step.path] = replace(
+                    step,
+                    state=state if step.state == State.BACK else step.state,
+                    action=Action.LINK if position else Action.WRITE,
+                    links=tuple(names),
+                )
+
+    def _spare_full_folders(self, steps: dict[str, Step]) -> None:
+        """A folder that the change made stays when something is in it that stays."""
+        staying = [
+            path
+            for path, step in steps.items()
+            if step.action != Action.DELETE and step.now.kind != ABSENT and step.before.kind == ABSENT
+        ]
+        for path in staying:
+            folder = os.path.dirname(path)
+            while folder in steps and steps[folder].action == Action.DELETE:
+                steps[folder] = replace(steps[folder], state=State.EXTRA, action=Action.NONE)
+                folder = os.path.dirname(folder)
+
+
+def _inverse(before: Node, now: Node) -> str:
+    """What makes `now` into `before`."""
+    if before.kind == ABSENT:
+        return Action.NONE if now.kind == ABSENT else Action.DELETE
+    if before.kind == FILE:
+        same_content = now.kind == FILE and now.sha256 == before.sha256
+        # Metadata belongs to the inode: with other names it would change under them, too.
+        return Action.META if same_content and now.nlink == 1 else Action.WRITE
+    if before.kind == SYMLINK:
+        return Action.MAKE
+    same_thing = now.kind == before.kind and now.rdev == before.rdev
+    return Action.META if same_thing else Action.MAKE
+
+
+def _ordered(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Deletions in the way of something first, then folders before what is in them, then all other deletions."""
+    ordered = sorted(steps, key=lambda step: step.path.split("/"))
+    replaced = {
+        step.path for step in ordered if step.now.kind == DIRECTORY and step.before.kind not in (DIRECTORY, ABSENT)
+    }
+    first, middle, last = [], [], []
+    for step in ordered:
+        if step.action != Action.DELETE:
+            middle.append(step)
+        elif any(folder in replaced for folder in _folders_of(step.path)):
+            first.append(step)
+        else:
+            last.append(step)
+    return (*reversed(first), *middle, *reversed(last))
+
+
+def _folders_of(path: str) -> Iterable[str]:
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
+
+
+# ── differences in words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def difference(step: Step, before: bytes | None, now: bytes | None, redact: Callable[[str], str]) -> str:
+    """What a step would change, for a person: a unified diff from now to before, or sizes and hashes. Redacted.
+
+    Args:
+        before, now: contents up to `DIFF_BYTES`; None when longer or when there is no file.
+    """
+    lines = _metadata(step)
+    if step.before.kind == step.now.kind == SYMLINK and step.before.link != step.now.link:
+        lines.append(f"link: {step.now.link} → {step.before.link}")
+    if FILE in (step.before.kind, step.now.kind) and step.before.sha256 != step.now.sha256:
+        old, new = _text_of(step.now, now), _text_of(step.before, before)
+        if old is None or new is None:
+            lines.append(f"content: {_content(step.now)} → {_content(step.before)}")
+        else:
+            # Redacted before it is compared: a secret that spans lines must not be split first.
+            lines += _unified(redact(old).splitlines(), redact(new).splitlines())
+    return redact("\n".join(lines))
+
+
+def _metadata(step: Step) -> list[str]:
+    before, now = step.before, step.now
+    if before.kind != now.kind:
+        return [f"{now.kind} → {before.kind}"]
+    lines = []
+    if (before.uid, before.gid) != (now.uid, now.gid):
+        lines.append(f"owner: {now.uid}:{now.gid} → {before.uid}:{before.gid}")
+    if before.mode != now.mode and before.kind != SYMLINK:
+        lines.append(f"mode: {now.mode:04o} → {before.mode:04o}")
+    for name in sorted(dict(before.xattrs).keys() | dict(now.xattrs).keys()):
+        if dict(before.xattrs).get(name) != dict(now.xattrs).get(name):
+            lines.append(f"attribute {name} comes back" if name in dict(before.xattrs) else f"attribute {name} goes")
+    if not lines and before.sha256 == now.sha256 and before.mtime_ns != now.mtime_ns and before.kind == FILE:
+        lines.append("modification time")
+    return lines
+
+
+def _text_of(node: Node, data: bytes | None) -> str | None:
+    if node.kind != FILE:
+        return ""
+    if data is None or len(data) > DIFF_BYTES or b"\0" in data:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _content(node: Node) -> str:
+    return f"{node.size:,} bytes, sha256 {node.sha256[:16]}…" if node.kind == FILE else node.kind
+
+
+def _unified(old: list[str], new: list[str]) -> list[str]:
+    lines = list(difflib.unified_diff(old, new, "now", "before", lineterm=""))
+    if len(lines) > DIFF_LINES:
+        return [*lines[:DIFF_LINES], f"… {len(lines) - DIFF_LINES} more lines"]
+    return lines or ["line ends only"]
+
+
+# ── small things ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _named_command(text: str) -> tuple[str, str]:
+    name, mark, command = text.partition("::")
+    if not mark or not command.strip() or not name or len(name) > 64 or not _NAME.issuperset(name):
+        raise UsageError(
+            "--snapshot-cmd needs a name and a command: NAME::CMD, NAME of letters, digits, dot, dash, underscore",
+            hint="--snapshot-cmd 'rules::iptables -S'",
+        )
+    return name, command
+
+
+def _absolute(path: str, cwd: str) -> str:
+    return os.path.normpath(os.path.join(cwd, path))
+
+
+def _digest_of(value: Mapping[str, object]) -> str:
+    """SHA-256 of canonical JSON: sorted keys, no blanks, ASCII."""
+    text = json.dumps({"format": DIGEST_FORMAT, **value}, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
