@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from guard.errors import SnapshotImpossible, StateDamaged
 from guard.hands.capture import survey
 from guard.hands.files import READ, Unsafe, Walker, chown_handle, set_xattrs, touch_handle, user_name
-from guard.saved import ABSENT, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
+from guard.saved import ABSENT, BLOCKED, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -413,6 +413,8 @@ def _verified(plan: RollbackPlan, results: dict[str, StepResult]) -> dict[str, S
             results[step.path] = StepResult(step.path, step.action, FAILED, f"cannot be verified: {error.message}")
         return results
     for step in done:
+        if step.action == Action.DELETE and found[step.path].kind == BLOCKED:
+            continue  # its folder is a link or a file again
         if not found[step.path].looks_like(step.before):
             results[step.path] = StepResult(step.path, step.action, FAILED, "it is not what was saved, after all")
     return results

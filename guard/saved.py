@@ -1,0 +1,301 @@
+"""What a path was: the values that capture makes, packs keep, plans compare and restore puts back. Pure.
+
+A `Node` is one path at one moment. A snapshot is a set of nodes before a change; the state after it and the state
+now are two more such sets, and a rollback plan is what follows from the three.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+FILE = "file"
+DIRECTORY = "dir"
+SYMLINK = "symlink"
+FIFO = "fifo"
+DEVICE = "device"
+ABSENT = "absent"
+KINDS = frozenset((FILE, DIRECTORY, SYMLINK, FIFO, DEVICE, ABSENT))
+"""What a snapshot can hold."""
+SOCKET = "socket"
+BLOCK = "block"
+BLOCKED = "blocked"
+"""Met when looking again: a socket, a block device, a path whose folder cannot be entered safely."""
+
+Extents = tuple[tuple[int, int], ...]
+"""(offset, length) of the parts of a file that are data, in order; the rest are holes, read as zeros."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One path at one moment."""
+
+    path: str
+    """Absolute, no link in its folders; bytes that are not UTF-8 as lone surrogates (PEP 383)."""
+    kind: str
+    """`file` · `dir` · `symlink` · `fifo` · `device` (character device) · `absent`"""
+    mode: int = 0
+    """Permission bits, 0..0o7777."""
+    uid: int = 0
+    gid: int = 0
+    mtime_ns: int = 0
+    size: int = 0
+    """Bytes of a file; 0 for all else."""
+    sha256: str = ""
+    """Of a file's whole content, holes as zeros; 64 hex digits, "" for all else."""
+    link: str = ""
+    """Text of a symbolic link."""
+    xattrs: tuple[tuple[str, str], ...] = ()
+    """(name, value in hex), sorted by name: user attributes, ACLs, capabilities, labels."""
+    rdev: int = 0
+    dev: int = 0
+    ino: int = 0
+    nlink: int = 1
+    ctime_ns: int = 0
+    saved: bool = False
+    """The content is in the pack. False for all but files, and for files that hold secrets: these keep a hash."""
+
+    def looks_like(self, other: Node) -> bool:
+        """Equal in all that a rollback brings back but the times: kind, content, owner, mode, attributes."""
+        return self.identity() == other.identity()
+
+    def identity(self) -> tuple[object, ...]:
+        """What a plan's digest binds of it: no sizes and no times."""
+        if self.kind == ABSENT:
+            return (ABSENT,)
+        if self.kind == SYMLINK:
+            # The kernel gives every link mode 0777 and ignores it (symlink(7)).
+            return (SYMLINK, self.uid, self.gid, self.link)
+        return (self.kind, self.mode, self.uid, self.gid, self.sha256, self.xattrs, self.rdev)
+
+    def same_inode(self, other: Node) -> bool:
+        """The same thing on the disk, whatever became of its content."""
+        return (self.dev, self.ino, self.kind) == (other.dev, other.ino, other.kind)
+
+    def untouched_since(self, other: Node) -> bool:
+        """Nobody wrote to it in between: the kernel sets ctime at every change of content or metadata."""
+        mine, theirs = (self.ctime_ns, self.mtime_ns, self.size), (other.ctime_ns, other.mtime_ns, other.size)
+        return self.same_inode(other) and mine == theirs
+
+
+def absent(path: str) -> Node:
+    """Nothing is there."""
+    return Node(path, ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a read-only command (or a service's state) said before the change; kept beside the files."""
+
+    kind: str
+    """`command` · `service`"""
+    name: str
+    """The NAME of `--snapshot-cmd NAME::CMD`, or the unit."""
+    command: str
+    data: bytes
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one snapshot may hold. Beyond it nothing is run, so these bound the wait as much as the disk."""
+
+    entries: int = 50_000
+    """Paths: below a second to survey on a busy two-core machine per 20,000."""
+    data_bytes: int = 2 * 1024**3
+    """Data without holes, all files together."""
+    file_bytes: int = 16 * 1024**3
+    """Size of one file with its holes: what a hash has to run through."""
+    depth: int = 100
+    """Folders inside folders; each one held open costs a descriptor."""
+
+
+class Sink(Protocol):
+    """Where a capture's contents go: one blob at a time."""
+
+    def start(self) -> None:
+        """Begins a blob, or begins the present one again."""
+        ...
+
+    def data(self, chunk: bytes) -> None:
+        """Appends data."""
+        ...
+
+    def hole(self, size: int) -> None:
+        """Appends zeros that take no space."""
+        ...
+
+    def done(self, sha256: str) -> None:
+        """Ends the blob, whose content has this hash."""
+        ...
+
+
+class Source(Protocol):
+    """Where restored contents come from."""
+
+    def read_into(self, sha256: str, write: BlobWriter) -> None:
+        """Writes one blob and verifies it. Raises StateDamaged when the bytes are not those that were saved."""
+        ...
+
+
+class BlobWriter(Protocol):
+    """Takes a blob's parts in order."""
+
+    def __call__(self, offset: int, chunk: bytes, /) -> None: ...
+
+
+# ── rollback ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class State:
+    """How a path stands now, against what it was before and after the change."""
+
+    UNCHANGED = "unchanged"
+    """As the change left it: can be taken back."""
+    CHANGED = "changed"
+    """Somebody changed it since: a conflict."""
+    GONE = "gone"
+    """It was there after the change and is not any more: a conflict."""
+    BACK = "back"
+    """It is already what it was before."""
+    DIFFERS = "differs"
+    """It is not what it was, and no record says by whom: shown, and taken back when a person agrees."""
+    EXTRA = "extra"
+    """It appeared since and nothing says that the change made it: left alone."""
+    NOT_SAVED = "not-saved"
+    """Its content is not in the snapshot (a secret): left alone."""
+
+
+CONFLICTS = frozenset((State.CHANGED, State.GONE))
+
+
+class Action:
+    """What is done to a path."""
+
+    NONE = "none"
+    WRITE = "write"
+    """The file as it was, in a new inode or (with hard links) in the old one."""
+    META = "meta"
+    """Owner, mode, attributes and times only: the content is right already."""
+    MAKE = "make"
+    """A folder, link, FIFO or device as it was."""
+    LINK = "link"
+    """One more name of the file that stands first in `Step.links`."""
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One path of a rollback plan."""
+
+    path: str
+    state: str
+    """A `State`."""
+    action: str
+    """An `Action`; `none` for conflicts that were not overruled."""
+    before: Node
+    """What it shall be again."""
+    now: Node
+    """What it was when the plan was made; checked again right before the step."""
+    links: tuple[str, ...] = ()
+    """All names of the same file in the snapshot, when there are several; the first is written, the others join it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPlan:
+    """Exactly what a rollback would do. A person consents to `digest`, and nothing else is applied."""
+
+    of: str
+    """The execution or snapshot that was named."""
+    snapshot: str
+    target: str
+    steps: tuple[Step, ...]
+    """In the order of work."""
+    digest: str
+    """SHA-256 over target, snapshot, paths, states, actions, identities now and then. 64 hex digits."""
+    overruled: tuple[str, ...] = ()
+    """Conflicting paths that a person chose to take back all the same."""
+    leave_conflicts: bool = False
+    """A person chose to take back the rest without them."""
+    notes: tuple[str, ...] = ()
+    """Sentences for people: what has no way back."""
+
+    @property
+    def conflicts(self) -> tuple[Step, ...]:
+        """The steps that stand in the way."""
+        return tuple(step for step in self.steps if step.state in CONFLICTS and step.path not in self.overruled)
+
+    @property
+    def work(self) -> tuple[Step, ...]:
+        """The steps that would do something."""
+        return tuple(step for step in self.steps if step.action != Action.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What became of one step."""
+
+    path: str
+    action: str
+    result: str
+    """`done` · `conflict` · `failed` · `back` (nothing to do)"""
+    text: str = ""
+    """Why not, as a sentence without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a snapshot holds, without its contents."""
+
+    id: str
+    at: str
+    execution: str
+    """`e-…` that it was made for; "" for one that a person asked for."""
+    reason: str
+    """`exec` · `manual` · `rollback`"""
+    target: str
+    uid: int
+    roots: tuple[str, ...]
+    """The paths of the plan."""
+    nodes: tuple[Node, ...]
+    """All paths, sorted by path bytes; folders before what is in them."""
+    outputs: tuple[SavedOutput, ...] = ()
+    unsaved: tuple[str, ...] = ()
+    """Things of the plan that no hand can save, as sentences."""
+    left_out: tuple[str, ...] = ()
+    """Paths that a person chose not to save; a rollback does not look at them."""
+    recursive: bool = True
+    """What lies below the roots belongs to it; false for the snapshot that a rollback makes of exactly its paths."""
+    pack_bytes: int = 0
+    sha256: str = ""
+    """Of the manifest's file; the log names it too."""
+    blobs: dict[str, Blob] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedOutput:
+    """An `Output` with its data as a blob."""
+
+    kind: str
+    name: str
+    command: str
+    exit_code: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Where a content lies in the pack."""
+
+    offset: int
+    stored: int
+    """Bytes in the pack."""
+    size: int
+    """Bytes of the content."""
+    extents: Extents = ()
+    """Empty when it is one piece without holes."""
+
+
+def with_hash(node: Node, sha256: str, *, saved: bool) -> Node:
+    """The node, its content known."""
+    return replace(node, sha256=sha256, saved=saved)
