@@ -12,6 +12,7 @@ from guard.judge.shell.syntax import (
     Expansion,
     Function,
     Group,
+    Nested,
     Node,
     Opaque,
     Pipeline,
@@ -99,7 +100,7 @@ class Judge:
 
     __slots__ = (
         "level", "findings", "effects", "flags", "plan", "needs", "peers", "env", "ambient", "cwds", "script", "depth",
-        "steps", "outer", "plain", "own_paths", "own_touched", "programs", "aliases", "trusted_bin", "running", "remote",
+        "steps", "outer", "plain", "own_paths", "own_touched", "programs", "aliases", "trusted_bin", "running", "remote", "calls",
     )  # fmt: skip
 
     def __init__(
@@ -129,6 +130,8 @@ class Judge:
         self.trusted_bin = trusted_bin
         self.running: list[str] = []
         """Names of the functions whose bodies are being read."""
+        self.calls: dict[str, set[str]] = {}
+        """Which function calls which."""
         self.remote = 0
         """Greater than 0 while what is judged runs on another machine or in a container."""
 
@@ -171,6 +174,21 @@ class Judge:
             self.plain = False
         for item in script.items:
             self.node(item, None)
+        if self.calls:
+            self._recursion()
+
+    def _recursion(self) -> None:
+        """Functions that end up calling themselves: at best without an end, at worst a fork bomb."""
+        for start in self.calls:
+            seen, queue = set[str](), list(self.calls[start])
+            while queue:
+                name = queue.pop()
+                if name == start:
+                    self.note(R2, "shell.recursion", f"{start} calls itself", (0, 0), "law 2")
+                    return
+                if name not in seen:
+                    seen.add(name)
+                    queue.extend(self.calls.get(name, ()))
 
     def node(self, node: Node, stdin: "str | None") -> None:
         """Judges one node. `stdin`: None = nothing to read, "" = unknown bytes, else the literal text."""
@@ -189,7 +207,7 @@ class Judge:
             feed = stdin
             for stage in node.stages:
                 self.node(stage, feed)
-                feed = _literal_output(stage, self)
+                feed = _literal_output(stage, self, feed)
         elif isinstance(node, Group):
             for word in node.words:
                 self.expansions(word)
@@ -201,6 +219,11 @@ class Judge:
             self.declare(node)
         elif isinstance(node, Function):
             self.function(node)
+        elif isinstance(node, Nested):
+            outer, self.outer = self.outer, self.outer or node.span
+            for item in node.items:
+                self.node(item, stdin)
+            self.outer = outer
         elif isinstance(node, Opaque):
             self.opaque(node.rule, node.text, node.span)
             for inner in node.inside:
@@ -299,7 +322,9 @@ class Judge:
             self.write_path(target, redirect.span, "redirection", appends=op in (">>", "&>>"))
             return stdin
         self.read_path(target, redirect.span)
-        return "" if redirect.fd in ("", "0") else stdin
+        if redirect.fd not in ("", "0"):
+            return stdin
+        return None if value == "/dev/null" else ""
 
     def literal(self, word: Word) -> "str | None":
         """The word's one possible value, with literal variables put in; None when it is not known."""
@@ -526,8 +551,8 @@ class Judge:
         script = self.script
         if script is not None and name in script.functions:
             self.plain = False
-            if name in self.running:
-                self.note(R2, "shell.recursion", f"{name} calls itself", first.span, "law 2")
+            if self.running:
+                self.calls.setdefault(self.running[-1], set()).add(name)
             return
         self._named(name, words, span, stdin, assigns, redirects)
 
@@ -688,7 +713,27 @@ def lookup(name: str) -> "Program | None":
     return found
 
 
-def _literal_output(node: Node, judge: Judge) -> str:
+def _decoded(words: "Sequence[Word]", feed: "str | None") -> str:
+    """What `base64 -d` and `rev` make of a known input; "" when it is not known."""
+    name, options = words[0].value, [word.value for word in words[1:]]
+    if not feed or len(feed) > 65_536:
+        return ""
+    if name == "rev" and not options:
+        return "\n".join(line[::-1] for line in feed.split("\n"))
+    if name in ("base64", "base32", "xxd"):
+        from binascii import Error, a2b_base64, unhexlify
+
+        try:
+            if name == "base64" and options in (["-d"], ["--decode"], ["-D"], ["-di"], ["-d", "-i"], ["--d"]):
+                return a2b_base64(feed.encode()).decode("utf-8", "replace")
+            if name == "xxd" and options in (["-r", "-p"], ["-p", "-r"], ["-rp"], ["-pr"], ["-r", "-ps"]):
+                return unhexlify("".join(feed.split())).decode("utf-8", "replace")
+        except (Error, ValueError):
+            return ""
+    return ""
+
+
+def _literal_output(node: Node, judge: Judge, feed: "str | None") -> str:
     """What a pipeline stage is known to print: echo, printf of literals, cat of a here-document; else ""."""
     while isinstance(node, Group) and len(node.items) == 1 and not node.redirects:
         node = node.items[0]
@@ -699,7 +744,12 @@ def _literal_output(node: Node, judge: Judge) -> str:
         for redirect in node.redirects:
             if redirect.body is not None:
                 return judge.literal(redirect.body) or ""
-        return ""
+        return "" if node.redirects else feed or ""
+    if name in ("base64", "rev", "xxd"):
+        for redirect in node.redirects:
+            if redirect.body is not None:
+                return _decoded(node.words, judge.literal(redirect.body))
+        return _decoded(node.words, feed)
     if name not in ("echo", "printf") or node.redirects:
         return ""
     words = [judge.literal(word) for word in node.words[1:]]
@@ -710,7 +760,7 @@ def _literal_output(node: Node, judge: Judge) -> str:
         while shown and shown[0] in ("-n", "-e", "-E", "-ne", "-en"):
             shown.pop(0)
         text = " ".join(shown)
-        return text if "\\" not in text else ""
+        return text + "\n" if "\\" not in text else ""
     if not shown:
         return ""
     if shown[0] in ("%s", "%s\\n", "%s\n"):

@@ -13,7 +13,7 @@ SECRET_NAMES = frozenset(
         "logins.json", "key4.db", "cookies.sqlite", "tls.key", "server.key", "private.key", "privkey.pem",
         "wg0.conf", "ssl-cert-snakeoil.key", "debian.cnf", "sam.ldb", "secrets.tdb", "auth.json", ".bash_history",
         ".zsh_history", ".mysql_history", ".psql_history", ".rediscli_history", ".python_history", "hosts.yml",
-        "login.keychain-db", "master.passwd", ".envrc", "environ", "id_rsa.bak", "token", ".cargo-credentials",
+        "login.keychain-db", "master.passwd", "environ", "id_rsa.bak", "token", ".cargo-credentials",
     )
 )  # fmt: skip
 """Files that hold credentials by convention (the programs' own manuals)."""
@@ -157,6 +157,9 @@ def secret(path: str) -> bool:
                                     name[3:] in ("rsa", "dsa", "ecdsa", "ed25519")):  # fmt: skip
         return True
     rooted = low if low.startswith("/") else "/" + low
+    if "/.ssh/" in rooted:
+        return not (name.startswith(("config", "known_hosts", "authorized_keys")) or name.endswith((".txt", ".md"))
+                    or "/config.d/" in rooted or "/authorized_keys" in rooted) and name != ""  # fmt: skip
     if any(folder in rooted for folder in SECRET_FOLDERS) and name not in ("", "known_hosts", "config"):
         return True
     if rooted.endswith(("/.kube/config", "/.docker/config.json")):
@@ -178,9 +181,7 @@ def device(path: str) -> str:
         return "stream"
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return "network"
-    if path.startswith("/dev/fd/") or path.startswith(("/proc/self/fd/",)):
-        return "stream"
-    if path.startswith("/dev/shm/") or path in ("/dev", "/dev/shm", "/dev/mapper", "/dev/disk"):
+    if path.startswith(("/dev/shm/", "/dev/fd/")) or path in ("/dev", "/dev/shm", "/dev/mapper", "/dev/disk"):
         return ""
     if path.startswith("/dev/"):
         return "device"

@@ -143,7 +143,7 @@ class Verbs(Program):
 
     __slots__ = (
         "grammar", "levels", "default", "details", "need", "environment", "flags", "longest", "check", "danger", "none",
-        "protocol",
+        "protocol", "anywhere",
     )  # fmt: skip
 
     def __init__(
@@ -161,8 +161,11 @@ class Verbs(Program):
         check: "Callable[[Call, str, list[Word], int], None] | None" = None,
         plain: bool = False,
         protocol: str = "",
+        anywhere: bool = False,
     ) -> None:
         self.plain = plain
+        self.anywhere = Grammar(options) if anywhere else None
+        """The options before the verb may stand after it as well."""
         self.grammar = Grammar(options)
         """Options that may stand before the verb; what follows it is the verb's own."""
         self.levels: dict[str, int] = {}
@@ -214,6 +217,11 @@ class Verbs(Program):
             call.note(level, f"{call.name}.{verb.replace(' ', '-')}" if known else f"{call.name}.unknown-verb", what)
         if self.danger.text:
             self._danger(call, rest)
+        if self.anywhere is not None and rest:
+            end = next((at for at, word in enumerate(rest) if word.value == "--"), len(rest))
+            for option in self.anywhere.parse(rest[:end]).options:
+                if option.action:
+                    act(call, option)
         detail = self.details.get(verb)
         if detail is not None:
             detail(call, verb, rest)

@@ -297,6 +297,7 @@ def _parallel(call: Call) -> None:
     if known and all(word.value is not None and _plain(word.value) for word in known):
         filled = filled if filled != text else f"{text} {known[0].value}"
         call.judge.text(filled, call.span)
+        call.argv([_filled(word, "{}") for word in command])
         return
     if len(command) == 1 and any(char in text for char in " ;|&"):
         call.opaque("a shell reads the input lines again", None, "shell.dynamic-code")
@@ -556,7 +557,7 @@ PROGRAMS: dict[str, Program] = {
     "unbuffer": Wrapper("-p", flags=("terminal",), level=R2, text="drives a terminal"),
     "time": TIME,
     "gtime": TIME,
-    "setarch": Wrapper("-R -3 -B -F -I -L -S -T -X -Z -v --list -h -V", bare=0, skip=1),
+    "setarch": custom(lambda call: _setarch(call), plain=True),
     "linux64": Wrapper("-R", bare=0),
     "linux32": Wrapper("-R", bare=0),
     "prlimit": Wrapper(
@@ -628,6 +629,18 @@ PROGRAMS: dict[str, Program] = {
     "chronic": Wrapper("-v -e"),
     "faketime": Wrapper("-f -m -p: --exclude-monotonic", skip=1, level=R1, plain=False),
 }  # fmt: skip
+
+
+_SETARCH = Wrapper("-R -3 -B -F -I -L -S -T -X -Z -v --list -h -V --3gb --4gb --addr-no-randomize --uname-2.6 --verbose", bare=0)
+_ARCHES = frozenset("x86_64 i386 i486 i586 i686 athlon linux32 linux64 aarch64 arm64 armv8l armv7l ppc ppc32 ppc64 ppc64le s390 s390x mips mips64 sparc sparc64 uname26 riscv64".split())
+
+
+def _setarch(call: Call) -> None:
+    """The architecture in front is optional, so it is taken off only when it is one."""
+    args = list(call.args)
+    if args and args[0].value in _ARCHES:
+        args = args[1:]
+    _SETARCH.judge(Call(call.judge, call.name, call.word, args, call.span, call.stdin))
 
 
 def _foreign_shell(call: Call) -> None:

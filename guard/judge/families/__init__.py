@@ -82,16 +82,17 @@ _NAMES = {
     """,
     "packages": """
         add-apt-repository ant apk apt apt-add-repository apt-cache apt-config apt-file apt-get apt-key
-        apt-listchanges apt-mark aptitude asdf bazel brew bun bundle bundler bunx cabal cargo choco composer
-        conan conda corepack cpan cpanm cs debconf-set-selections debconf-show deborphan debsums dlocate dnf
-        dnf5 do-release-upgrade dotnet dpkg dpkg-deb dpkg-divert dpkg-query dpkg-reconfigure
-        dpkg-statoverride dub emerge eopkg equery eselect flatpak fnm gem ghcup go gofmt gradle guix hatch
-        helmfile lein lerna luarocks mamba mas microdnf micromamba mise mix mvn n needrestart nimble nix
-        nix-build nix-channel nix-env nix-shell nix-store nixos-rebuild npm npx nuget nvm nx opam opkg
-        pacman paru pdm pear pecl pip pip3 pipenv pipx pkg pkg_add pkg_delete pkgin pnpm pnpx poetry
-        popularity-contest port ppa-purge pyenv qlist raco rbenv rebar3 rpm rush rustup rvm rye sbt scoop
-        sdk slackpkg snap softwareupdate stack swupd tasksel tdnf tlmgr turbo unattended-upgrade uv uvx
-        vcpkg virtualenv volta winget xbps-install xbps-query xbps-remove yarn yay yum zypper
+        apt-listchanges apt-mark aptitude asdf bazel brew buck bun bundle bundler bunx cabal cargo choco
+        composer conan conda corepack cpan cpanm cs debconf-set-selections debconf-show deborphan debsums
+        dlocate dnf dnf5 do-release-upgrade dotnet dpkg dpkg-deb dpkg-divert dpkg-query dpkg-reconfigure
+        dpkg-statoverride dub emerge eopkg equery eselect flatpak fnm gem ghcup go gofmt gradle gradlew guix
+        hatch helmfile lein leiningen lerna luarocks mamba mas microdnf micromamba mise mix mvn mvnw n
+        needrestart nimble nix nix-build nix-channel nix-env nix-shell nix-store nixos-rebuild npm npx nuget
+        nvm nx opam opkg pacman pants paru pdm pear pecl pip pip3 pipenv pipx pkg pkg_add pkg_delete pkgin
+        pnpm pnpx poetry popularity-contest port ppa-purge pyenv qlist raco rbenv rebar3 rpm rush rustup rvm
+        rye sbt scoop sdk slackpkg snap softwareupdate stack swupd tasksel tdnf tlmgr turbo
+        unattended-upgrade uv uvx vcpkg virtualenv volta winget xbps-install xbps-query xbps-remove yarn yay
+        yum zypper
     """,
     "scripts": """
         awk gawk gsed mawk nawk original-awk sed
@@ -127,34 +128,34 @@ _NAMES = {
         chkconfig chpasswd chsh coredumpctl cpu-checker cpuid crontab ctop dbus-monitor dbus-send delgroup
         deluser depmod dmesg dmidecode dracut dstat faillog fastfetch free fuser gdbus getcap getenforce
         getent getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv grub-install
-        grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl htop hwinfo id ifstat iftop init insmod
-        inxi iostat iotop ipcs isainfo journalctl kexec kill killall killall5 kvm-ok last lastb lastlog
-        ldconfig ldconfig_p ldd loadavg locale localectl logger loginctl logrotate lsattr lsb_release lscpu
-        lsdev lshw lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lsmem lsmod lsns lsof lspci lsscsi
-        lstopo lsusb machine machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe mpstat neofetch
-        nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi pam-auth-update passwd
-        pgrep pidof pidstat pkill pmap poweroff powertop procinfo ps pstree pv pwconv pwdx qdbus rc-service
-        rc-status rc-update realm reboot renice resolvectl rmmod runlevel sar screenfetch semodule sensors
-        service sestatus setenforce sg shutdown skill slabtop slay smem snice supervisorctl sw_vers swapoff
-        swapon sync sysctl systemctl systemd-analyze systemd-cgls systemd-cgtop systemd-delta
-        systemd-detect-virt systemd-escape systemd-id128 systemd-path systemd-resolve sysv-rc-conf telinit
-        timedatectl tload top tuned-adm uac uname update-alternatives update-grub update-initramfs
-        update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr vipw virsh virt-what visudo
-        vm_stat vmstat w wall who whoami write xkill zkill
+        grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl htop id ifstat iftop init insmod inxi
+        iostat iotop ipcs isainfo journalctl kexec kill killall killall5 kvm-ok last lastb lastlog ldconfig
+        ldd loadavg locale localectl logger loginctl logrotate lsattr lsb_release lscpu lsdev lshw
+        lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lsmem lsmod lsns lsof lspci lsscsi lstopo
+        lstopo-no-graphics lsusb machine machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe mpstat
+        neofetch nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi pam-auth-update
+        passwd pct pgrep pidof pidstat pkill pmap poweroff powertop procinfo ps pstree pv pvesh pveum pwconv
+        pwdx qdbus qm rc-service rc-status rc-update realm reboot renice resolvectl rmmod runlevel sar
+        screenfetch semodule sensors service sestatus setenforce sg shutdown skill slabtop slay smem snice
+        supervisorctl sw_vers swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls
+        systemd-cgtop systemd-delta systemd-detect-virt systemd-escape systemd-id128 systemd-path
+        systemd-resolve sysv-rc-conf telinit timedatectl tload top tuned-adm uac uname update-alternatives
+        update-grub update-initramfs update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr
+        vipw virsh virt-what visudo vm_stat vmstat w wall who whoami write xe xkill xl zkill
     """,
     "text": """
         addr2line apropos b2sum b3sum base32 base64 basename basenc bat batcat bzcat c++filt cal cat ccze
-        cheat cksum cloc cmp col colordiff colrm column comm cowsay crc32 csplit csvcut csvgrep csvjson
-        csvlook csvsort csvstat cut datamash date df diff diff3 diffstat dir dirname dnsdomainname
+        cheat cksum cloc cmp col colordiff colrm column comm cowsay cowthink crc32 csplit csvcut csvgrep
+        csvjson csvlook csvsort csvstat cut datamash date df diff diff3 diffstat dir dirname dnsdomainname
         domainname dos2unix du envsubst exa expand expr eza factor figlet file findmnt fmt fold fx getconf
         getfacl getfattr getopt gron gzcat hd head hexdump hexyl highlight hostname iconv in2csv info
         infocmp jless join jq less locate logname lolcat look ls lsd lz4cat mac2unix man md5 md5sum mdcat
         mktemp mlr more most mountpoint namei ncal nisdomainname nl nm nproc objdump od paste patch pathchk
-        pg plocate pr printenv ptx pygmentize readelf readlink realpath recode rev rlog scc sdiff seq
-        sha1sum sha224sum sha256sum sha384sum sha512sum shasum shuf size sleep sloccount sort split sponge
-        stat strings sum tac tail tee tidy tldr toilet tokei tput tr tree tsort tty unexpand uniq unix2dos
-        unvis usleep vdir vis wc wdiff whatis whereis which xmllint xsv xxd xxhsum xzcat yes ypdomainname yq
-        zcat zcmp zdiff zless zmore zstdcat
+        pg plocate pr printenv pygmentize readelf readlink realpath recode rev rlog scc sdiff seq sha1sum
+        sha224sum sha256sum sha384sum sha512sum shasum shuf size sleep sloccount sort split sponge stat
+        strings sum tac tail tee tidy tldr toilet tokei tput tr tree tsort tty unexpand uniq unix2dos unvis
+        usleep vdir vis wc wdiff whatis whereis which xmllint xsv xxd xxhsum xzcat yes ypdomainname yq zcat
+        zcmp zdiff zless zmore zstdcat
     """,
     "vcs": """
         bzr gh git git-lfs gitk glab hg lazygit svn tig

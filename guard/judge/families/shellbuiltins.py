@@ -1,6 +1,6 @@
 """What bash itself does: cd, echo, test, set, eval, exec, trap …. Source: bash(1)."""
 
-from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, R0, R1, R2, Call, Program
+from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, R2, R3, Call, Program
 from guard.judge.rules import custom, many, reader, table
 
 EXAMPLES = {
@@ -13,7 +13,7 @@ EXAMPLES = {
         'eval "$X"', "source ./env.sh", ". /tmp/x", "trap 'rm x' EXIT", "alias ls='rm x'", "hash -p /tmp/x ls", "enable -f x y",
         "exec sh", "printf -v PATH x", "read PATH", "set -o emacs; history -w /etc/passwd",
     ),
-    "R3": ("eval 'rm -rf /srv'", "trap 'rm -rf /srv' EXIT", "exec rm -rf /srv", "command rm -r x", "builtin eval 'rm -r x'"),
+    "R3": ("eval 'rm -rf /srv'", "trap 'rm -rf /srv' EXIT", "exec rm -rf /srv", "history -c", "command rm -r x", "builtin eval 'rm -r x'"),
 }  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def _history(call: Call) -> None:
     for word in call.args:
         value = word.value
         if value is None or (value.startswith("-") and not value[1:].isdigit()):
-            call.note(R2, "shell.history", "changes the history or runs from it", word)
+            call.note(R3 if value is not None and "c" in value else R2, "shell.history", "changes the history or runs from it", word)
 
 
 def _command(call: Call) -> None:
@@ -231,4 +231,3 @@ PROGRAMS: dict[str, Program] = {
     "fc": table("-l -n -r -e:!exec -s!exec", operands="data", level="R2", text="edits and runs old commands"),
     "coproc": custom(lambda call: call.argv(list(call.args), stdin=""), plain=False),
 }
-_ = (R0, R1)

@@ -17,11 +17,11 @@ EXAMPLES = {
     "R1": ("systemctl start nginx", "systemctl reload nginx", "systemctl restart nginx", "renice -n 5 -p 10", "service nginx restart", "systemctl try-restart app.service"),
     "R2": (
         "systemctl stop nginx", "systemctl disable nginx", "systemctl restart sshd", "systemctl daemon-reexec" , "systemctl mask x", "systemctl reboot", "reboot", "shutdown -r now", "kill 1234", "kill -9 1234",
-        "pkill nginx", "killall -9 x", "sysctl -w a=1", "sysctl a=1", "sysctl -p", "dmesg -C", "dmesg -c", "journalctl --vacuum-time=1d", "journalctl --rotate", "modprobe x", "useradd bob", "usermod -aG sudo bob",
+        "pkill nginx", "killall -9 x", "sysctl -w a=1", "sysctl a=1", "sysctl -p", "dmesg -C", "dmesg -c", "journalctl --rotate", "modprobe x", "useradd bob", "usermod -aG sudo bob",
         "passwd bob", "crontab f", "crontab -e", "timedatectl set-time x", "hostnamectl set-hostname x", "systemctl edit nginx", "swapoff -a", "fuser -k 80/tcp", "visudo", "chsh -s /bin/sh bob", "systemctl foo x",
         "systemctl restart postgresql docker", "service ssh stop", "init 6", "setenforce 0", "loginctl terminate-user bob", "systemctl isolate rescue.target", "top -d 1 -foo", "groupdel x", "sysctl --system",
     ),
-    "R3": ("shutdown now", "poweroff", "halt", "systemctl poweroff", "userdel bob", "userdel -r bob", "crontab -r", "shutdown -h now", "init 0", "telinit 0", "systemctl halt", "kill -9 -1"),
+    "R3": ("shutdown now", "poweroff", "halt", "systemctl poweroff", "userdel bob", "userdel -r bob", "crontab -r", "shutdown -h now", "init 0", "telinit 0", "systemctl halt", "kill -9 -1", "journalctl --vacuum-time=1d", "qm destroy 100"),
 }  # fmt: skip
 
 _CAREFUL_UNITS = (
@@ -130,7 +130,10 @@ def _init(call: Call) -> None:
 
 def _reboot(call: Call) -> None:
     values = [word.value or "" for word in call.args]
-    if "--help" in values or values == ["-w"]:
+    if "--help" in values:
+        return
+    if values in (["-w"], ["--wtmp-only"]):
+        call.note(R1, "power.wtmp", "writes a record of a shutdown")
         return
     off = call.name in ("poweroff", "halt") or any(value in ("-p", "--poweroff", "--halt") for value in values)
     if off and "--reboot" not in values:
@@ -167,17 +170,42 @@ def _bare_interactive(call: Call) -> None:
     call.note(R2, f"users.{call.name}", "changes accounts or passwords")
 
 
+def _getent(call: Call) -> None:
+    for word in call.args:
+        value = word.value or word.shape
+        if value in ("shadow", "gshadow") or "*" in value:
+            call.note(R2, "path.secret", "shows password hashes", word, "law 4")
+            call.effect("secret-read", "/etc/shadow")
+
+
+def _resolve(call: Call, verb: str, rest: "list[Word]") -> None:
+    for word in rest:
+        if call.value(word) is None:
+            call.note(R2, "network.dynamic", "the name that is asked for is not told by the text, so it can carry data out", word, "law 10")
+    call.judge.peers.append(("", 53, "dns"))
+
+
 _CTL = "--no-pager --no-legend -l,--full -a,--all -p,--property: --value -n,--lines: -o,--output: -q,--quiet -M,--machine: -H,--host:!R2 --no-ask-password -h,--help --version --json: -j --adjust-system-clock --monitor --static --transient --pretty --kill-whom: -s,--signal: --no-convert --user --system"
 
 PROGRAMS: dict[str, Program] = {
     **many(
-        "ps free uptime vmstat mpstat iostat lscpu lsmem lspci lsusb lshw lsblk_ lsmod modinfo uname arch id who w users groups whoami pgrep pidof pstree pmap pwdx "
-        "getent lastb last lastlog nstat slabtop tload runlevel cpuid cpupower_ dmidecode biosdecode numastat sensors acpi inxi hwinfo lsipc lslocks lsns lslogins_ "
-        "lsirq procinfo sar ifstat dstat pidstat_ nvidia-smi_ rocm-smi_ ipcs utmpdump faillog lsinitramfs lsinitrd lsscsi lsdev lstopo systemd-cgtop systemd-cgls systemd-detect-virt "
+        "ps free uptime vmstat mpstat iostat lscpu lsmem lspci lsusb lshw lsblk_ lsmod modinfo uname id who w users groups whoami pgrep pidof pstree pmap pwdx "
+        "lastb last nstat slabtop tload runlevel cpuid cpupower_ biosdecode numastat acpi hwinfo_ lsipc lslocks lsns lslogins_ "
+        "lsirq procinfo sar ifstat dstat pidstat_ nvidia-smi_ rocm-smi_ ipcs lsinitramfs lsinitrd lsscsi lsdev systemd-cgtop systemd-cgls systemd-detect-virt "
         "systemd-delta systemd-path systemd-escape systemd-id128 sestatus getenforce getsebool aa-status loadavg locale cpu-checker kvm-ok virt-what os-prober_ sw_vers vm_stat machine mount_ "
-        "getcap getpcaps lsattr ldconfig_p pv numfmt isainfo uuidgen mcookie ipmitool_ lsb_release hostid osqueryi_ smem uac ausearch aureport sulogin_ screenfetch neofetch fastfetch",
+        "getcap getpcaps lsattr numfmt isainfo uuidgen mcookie ipmitool_ lsb_release hostid osqueryi_ smem uac ausearch aureport sulogin_",
         reader("", operands="data"),
     ),
+    "arch": reader("", operands="none"),
+    "lastlog": reader("-C,--clear!R2 -S,--set!R2 -b,--before: -t,--time: -u,--user: -R,--root:!R2 -h,--help", operands="data", unknown="R2"),
+    "faillog": reader("-a -u: -t: -l:!R2 -m:!R2 -r!R2 -R:!R2 -h", operands="data", unknown="R2"),
+    "dmidecode": reader("--dump-bin:!write --from-dump:!read -s: -t: -q -u -d:!R2 -H: --no-sysfs -V -h --string: --type: --dump --oem-string:", operands="data", unknown="R2"),
+    "sensors": reader("-s,--set!R2 -c:!read --bus-list -u -A -f -j -v -h", operands="data", unknown="R2"),
+    "inxi": reader("-U!R2 --update!R2 --recommends --output-file:!write --export:!write", operands="data", unknown="R0", plain=False),
+    "utmpdump": reader("-f -r,--reverse!ok -o,--output:!write -h -V", unknown="R2"),
+    **many("lstopo lstopo-no-graphics", reader("", operands="write", plain=False)),
+    "pv": reader("-o,--output:!write -P,--pidfile:!write -R,--remote:!R2 -d,--watchfd: -U,--store-and-forward:!write -S --stop-at-size -s: -L: -i: -w: -H: -N: -F: -D: -B: -p -t -e -r -a -b -n -q -W -l -0 -f -c -E -Z: -C -Y -K -X -v -h -V -I -T -A: -m: -x: -g -k -8 -u:", unknown="R2"),
+    **many("screenfetch neofetch fastfetch", reader("-s!R2 -S:!exec --config:!exec -c:!exec --gen-config?!R1 --gen-config-force!R1 --load-config:!exec", operands="data", plain=False, unknown="R0", check=lambda call, parsed: call.flag("helper"))),
     "pidstat": reader("-e:!exec -T: -C: -G: -p: -U? -d -D -h -H -I -l -r -R -s -t -u -v -V -w --dec: --human -[0-9]", operands="data", unknown="R2"),
     "sar": reader("-o:!write -f: -A -b -B -C -d -F -h -H -I: -m: -n: -p -P: -q -r -R -S -t -u -v -V -w -W -y -z -s? -e? -i: -[0-9]", operands="data", unknown="R0"),
     "dstat": reader("--output:!write", operands="data", unknown="R0"),
@@ -192,13 +220,13 @@ PROGRAMS: dict[str, Program] = {
         "-u,--unit: --user-unit: -n,--lines? -f,--follow -r,--reverse -o,--output: -p,--priority: -S,--since: -U,--until: -b,--boot? -k,--dmesg -x,--catalog -e,--pager-end -a,--all -q,--quiet "
         "-g,--grep: --case-sensitive? -m,--merge --no-pager --no-hostname --no-full -l,--full --utc -D,--directory: --file: --root: --image: -t,--identifier: --facility: -F,--field: -N,--fields --list-boots --disk-usage "
         "--header --verify --verify-key:!secret --system --user -M,--machine: --output-fields: --cursor: --after-cursor: --show-cursor --cursor-file:!write --list-catalog --dump-catalog --namespace: --truncate-newline --no-tail -T: --exclude-identifier: "
-        "--rotate!R2 --vacuum-size:!R2 --vacuum-time:!R2 --vacuum-files:!R2 --flush!R2 --sync!R2 --relinquish-var!R2 --smart-relinquish-var!R2 --update-catalog!R2 --setup-keys!R2 --interval: --force -h,--help --version -c: -i: --list-invocations --invocation: -I",
+        "--rotate!R2 --vacuum-size:!R3 --vacuum-time:!R3 --vacuum-files:!R3 -[0-9] --flush!R2 --sync!R2 --relinquish-var!R2 --smart-relinquish-var!R2 --update-catalog!R2 --setup-keys!R2 --interval: --force -h,--help --version -c: -i: --list-invocations --invocation: -I",
         operands="data", need="bus", unknown="R2"),
     "loginctl": verbs(_CTL, "R0 list-sessions|session-status|show-session|list-users|user-status|show-user|list-seats|seat-status|show-seat\nR1 lock-session|unlock-session|lock-sessions|unlock-sessions|activate\nR2 terminate-session|terminate-user|terminate-seat|kill-session|kill-user|enable-linger|disable-linger|attach|flush-devices", need="bus", plain=True),
     "timedatectl": verbs(_CTL, "R0 status|show|list-timezones|timesync-status|show-timesync\nR2 set-time|set-timezone|set-ntp|set-local-rtc|ntp-servers|revert", need="bus", plain=True),
     "hostnamectl": verbs(_CTL, "R0 status|show\nR2 set-hostname|hostname|set-icon-name|set-chassis|set-deployment|set-location", need="bus", plain=True, details={"hostname": lambda call, verb, rest: None}),
     "localectl": verbs(_CTL, "R0 status|list-locales|list-keymaps|list-x11-keymap-models|list-x11-keymap-layouts|list-x11-keymap-variants|list-x11-keymap-options\nR2 set-locale|set-keymap|set-x11-keymap", need="bus", plain=True),
-    **many("resolvectl systemd-resolve", verbs(_CTL + " -4 -6 -i,--interface: -t,--type: -c,--class: --legend: --cache: --search: --raw --statistics --status", "R0 status|statistics|dns|domain|default-route|llmnr|mdns|dnsovertls|dnssec|nta|show-cache|show-server-state|monitor|log-level_\nR2 flush-caches|reset-statistics|reset-server-features|revert|query|service|openpgp|tlsa|log-level", need="bus",
+    **many("resolvectl systemd-resolve", verbs(_CTL + " -4 -6 -i,--interface: -t,--type: -c,--class: --legend: --cache: --search: --raw --statistics --status", "R0 status|statistics|query|service|openpgp|tlsa|dns|domain|default-route|llmnr|mdns|dnsovertls|dnssec|nta|show-cache|show-server-state|monitor|log-level_\nR2 flush-caches|reset-statistics|reset-server-features|revert|log-level", need="bus", details={"query": _resolve, "service": _resolve, "openpgp": _resolve, "tlsa": _resolve},
         check=lambda call, verb, rest, level: call.note(R2, "resolved.set", "sets a link's name servers") if verb in ("dns", "domain", "default-route", "llmnr", "mdns", "dnsovertls", "dnssec", "nta") and len([w for w in rest if not (w.value or "").startswith("-")]) > 1 else None)),
     "networkctl": verbs(_CTL + " -s,--stats", "R0 list|status|lldp|label|cat\nR2 up|down|renew|forcerenew|reconfigure|reload|delete|edit|mask|unmask", need="bus", plain=True),
     "machinectl": verbs(_CTL, "R0 list|status|show|list-images|image-status|show-image\nR2 start|login|shell|enable|disable|poweroff|reboot|terminate|kill|copy-to|copy-from|bind|clone|rename|read-only|pull-tar|pull-raw|import-tar\nR3 remove|clean|set-limit", need="bus"),
@@ -234,6 +262,8 @@ PROGRAMS: dict[str, Program] = {
     "ldd": table("", operands="data", level="R2", text="ldd can run the program that it looks at", rule="program.ldd"),
     "ldconfig": table("-p,--print-cache!ok -v -V --version --help -N -X", operands="data", check=lambda call, parsed: None if parsed.has("-p") or parsed.has("-V") else call.note(R2, "system.ldconfig", "rebuilds the linker cache"), unknown="R2"),
     **many("tuned-adm", verbs("", "R0 active|list|recommend|verify|profile_info\nR2 profile|off|auto_profile")),
+    "getent": custom(_getent, plain=True),
+    **many("qm pct pvesh pveum xe xl", verbs("-h", "R0 list|config|status|showcmd|pending|listsnapshot|get|ls|version|info|vm-list|host-list|sr-list|top|uptime|vcpu-list|dmesg\nR1 start|resume\nR3 destroy|delete|delsnapshot|rollback|vm-destroy|vm-uninstall|sr-destroy|snapshot-destroy")),
     "virsh": verbs("-c,--connect: -r,--readonly -q -t -v -V -k: -K: -d: -h,--help --version -l: -e:", "R0 list|dominfo|domstate|dumpxml|nodeinfo|net-list|net-info|net-dumpxml|pool-list|pool-info|pool-dumpxml|vol-list|vol-info|vol-dumpxml|snapshot-list|snapshot-info|snapshot-dumpxml|domiflist|domblklist|domblkinfo|domblkstat|domifaddr|domifstat|domstats|dommemstat|vcpuinfo|vcpucount|capabilities|version|uri|hostname|sysinfo|iface-list|iface-dumpxml|nodedev-list|nodedev-dumpxml|nwfilter-list|secret-list|domid|domname|domuuid|cpu-stats|nodememstats|nodecpustats|help|net-dhcp-leases|schedinfo_|freecell\nR1 start|resume|reboot|net-start|pool-start|pool-refresh\nR3 destroy|undefine|vol-delete|pool-delete|pool-destroy|snapshot-delete|snapshot-revert|net-destroy|net-undefine|vol-wipe|managedsave-remove|pool-undefine", flags=("helper",)),
     "sync": table("", operands="data", level="R1"),
 }  # fmt: skip

@@ -112,7 +112,7 @@ def _less(call: Call, parsed: Parsed) -> None:
     call.flag("helper")
     for word in parsed.operands:
         if word.value is not None and word.value.startswith("+"):
-            if "!" in word.value or "|" in word.value:
+            if word.value[1:2] not in ("F", "G", "/", "?", "") and not word.value[1:].isdigit():
                 call.note(R2, "less.command", "runs a command from inside the pager", word)
             continue
         call.reads(word)
@@ -121,14 +121,21 @@ def _less(call: Call, parsed: Parsed) -> None:
 PLAIN = reader()
 PROGRAMS: dict[str, Program] = {
     **many(
-        "cat head wc tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd pr column colrm col "
+        "cat head wc tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd pr_ column colrm col "
         "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum zcat bzcat xzcat zstdcat lz4cat gzcat zmore "
-        "strings look ptx tsort factor nm objdump readelf size addr2line c++filt "
-        "bat batcat mdcat jless fx gron xmllint tidy pygmentize highlight dos2unix2stdout ccze lolcat figlet toilet cowsay hexyl "
-        "diffstat wdiff colordiff sdiff diff3 zdiff zcmp b3sum xxhsum crc32 cloc tokei scc sloccount namei",
+        "look ptx_ tsort factor c++filt "
+        "mdcat jless gron dos2unix2stdout ccze lolcat figlet toilet hexyl "
+        "wdiff zdiff zcmp b3sum xxhsum crc32 tokei pr",
         PLAIN,
     ),
-    "sdiff": reader("-o,--output:!write --diff-program:!exec"),
+    **many("colordiff diffstat", reader("-p:!ok -o:!write", plain=False, unknown="R0")),
+    "diff3": reader("--diff-program:!exec", unknown="R0"),
+    **many("cloc scc sloccount", reader("--out:!write --report-file:!write --sql:!write --extract-with:!exec -o,--output:!write --config:!config --diff-list-file:!write --counted:!write --ignored:!write --found:!write --categorized:!write --write-lang-def:!write --unicode:!ok", plain=False, operands="data", unknown="R0")),
+    "highlight": reader("-o,--output:!write -O,--out-format: -d,--outdir:!write --plug-in:!exec --config-file:!exec --data-dir:!exec -S,--syntax: -s,--style: -i,--input:!read -c,--style-outfile:!write", plain=False, unknown="R0"),
+    **many("cowsay cowthink", reader("-f:!exec -l -e: -T: -W: -n -b -d -g -p -s -t -w -y", operands="data", plain=False, unknown="R0")),
+    **many("nm strings objdump readelf size addr2line", reader("--plugin:!exec -w", unknown="R0")),
+    "fx": table("", operands="data", level="R2", text="runs what it is given as JavaScript"),
+    "sdiff": reader("-o,--output:!write --diff-program:!exec", unknown="R0"),
     "xmllint": reader("single --output:,-output:,-o:!write --shell,-shell!exec --noout,-noout --xpath,-xpath: --format,-format --schema,-schema: --c14n --valid -", unknown="R0"),
     "tidy": reader("single -m,-modify!R1 -o,-output:!write -f,-file:!write -q -quiet -e -errors -xml -i -indent -asxml -h -config:", unknown="R0"),
     "pygmentize": reader("-o:!write -l: -f: -O: -P: -x!exec -g -N: -S: -L -a: -s -v -h -F:", plain=False),
@@ -140,7 +147,7 @@ PROGRAMS: dict[str, Program] = {
         "-b,--ignore-leading-blanks -d,--dictionary-order -f,--ignore-case -g,--general-numeric-sort -i,--ignore-nonprinting -M,--month-sort "
         "-h,--human-numeric-sort -n,--numeric-sort -R,--random-sort --random-source:!read -r,--reverse --sort: -V,--version-sort "
         "--batch-size: -c,--check? -C --debug --files0-from:!read -k,--key: -m,--merge -o,--output:!write -s,--stable "
-        "-S,--buffer-size: -t,--field-separator: -T,--temporary-directory: --parallel: -u,--unique -z,--zero-terminated "
+        "-S,--buffer-size: -t,--field-separator: -T,--temporary-directory: --parallel: -u,--unique -z,--zero-terminated -[0-9] "
         "--compress-program:!exec --help --version", unknown="R2",
     ),
     "uniq": reader(
@@ -191,12 +198,13 @@ PROGRAMS: dict[str, Program] = {
     "printenv": reader("", operands="data"),
     "gawk_dummy": PLAIN,
     **many("hx_dummy", PLAIN),
+    "mlr": table("", operands="data", level="R2", text="its language can write files and run programs"),
     "sponge": table("-a", operands="write", level="R1"),
-    **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv xsv mlr datamash", reader("-I!R1 --split:!R1 --prepipe:!exec --prepipex:!exec -o_:!write", unknown="R0", plain=False)),
+    **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv xsv datamash", reader("-I!R1 --split:!R1 --prepipe:!exec --prepipex:!exec -o,--output:!write", unknown="R0", plain=False)),
     "vis": PLAIN,
     "unvis": PLAIN,
     "rlog": PLAIN,
 }  # fmt: skip
-for _name in ("find_mnt", "gawk_dummy", "hx_dummy", "dos2unix2stdout", "mlocate", "ll"):
+for _name in ("pr_", "ptx_", "find_mnt", "gawk_dummy", "hx_dummy", "dos2unix2stdout", "mlocate", "ll"):
     del PROGRAMS[_name]
 _ = (R2, _recursive, _base64)

@@ -45,7 +45,7 @@ _OPTIONS = (
     "--noglob-pathspecs --icase-pathspecs --list-cmds: --attr-source: -h,--help -v,--version"
 )
 _DANGER = (
-    "--output:!write --ext-diff!R2 --textconv!helper -O?!R2 --open-files-in-pager?!R2 --upload-pack:!R2 --receive-pack:!R2 --exec:!R2 --remote:!R2 --no-index"
+    "--output:!write --ext-diff!R2 --textconv!helper -O?!R2 --open-files-in-pager?!R2 --upload-pack:!R2 --receive-pack:!R2 --exec:!R2 --remote:!R2 --lost-found!R1 --in-place!R1 --trim-empty --no-index"
 )
 
 
@@ -339,8 +339,8 @@ _HEAD = Grammar("posix " + _OPTIONS)
 
 GIT = verbs(
     _OPTIONS,
-    """R0 status|log|diff|show|rev-parse|rev-list|ls-files|ls-tree|blame|annotate|describe|shortlog|cat-file|for-each-ref|show-ref|show-branch|merge-base|name-rev|grep|count-objects|check-ignore|check-attr|check-ref-format|diff-tree|diff-index|diff-files|whatchanged|cherry|var|version|help|range-diff|verify-commit|verify-tag|fsck|get-tar-commit-id|stripspace|patch-id|column|interpret-trailers|check-mailmap|merge-tree|unpack-file|verify-pack|show-index|archive|branch|tag|remote|config|stash|submodule|worktree|reflog|notes|bisect|push|fetch|ls-remote|clean|commit|rm|restore|checkout|switch|reset|rebase|symbolic-ref|update-ref|hash-object|gc|prune|bundle|request-pull|replace|lfs|maintenance|sparse-checkout|rerere|bugreport|diagnose|for-each-repo
-    R1 add|init|mv|merge-file|write-tree|commit-tree|mktree|mktag|stage|checkout-index|read-tree|update-index|format-patch
+    """R0 status|log|diff|show|rev-parse|rev-list|ls-files|ls-tree|blame|annotate|describe|shortlog|cat-file|for-each-ref|show-ref|show-branch|merge-base|name-rev|grep|count-objects|check-ignore|check-attr|check-ref-format|diff-tree|diff-index|diff-files|whatchanged|cherry|var|version|help|range-diff|verify-commit|verify-tag|fsck|get-tar-commit-id|stripspace|patch-id|column|interpret-trailers|check-mailmap|verify-pack|show-index|archive|branch|tag|remote|config|stash|submodule|worktree|reflog|notes|bisect|push|fetch|ls-remote|clean|commit|rm|restore|checkout|switch|reset|rebase|symbolic-ref|update-ref|hash-object|gc|prune|bundle|request-pull|replace|lfs|maintenance|sparse-checkout|rerere|bugreport|diagnose|for-each-repo
+    R1 merge-tree|unpack-file|add|init|mv|merge-file|write-tree|commit-tree|mktree|mktag|stage|checkout-index|read-tree|update-index|format-patch
     R2 clone|pull|merge|cherry-pick|revert|am|apply|difftool|mergetool|repack|pack-refs|filter-repo_|daemon|send-email|imap-send|svn|p4|cvsimport|fast-import|fast-export|instaweb|gui|citool|credential|credential-store|shell|upload-pack|receive-pack|http-backend|prune-packed
     R3 filter-branch|filter-repo|quiltimport""",
     danger=_DANGER, check=_check, none="R0",

@@ -13,6 +13,7 @@ from guard.judge.shell.syntax import (
     Expansion,
     Function,
     Group,
+    Nested,
     Node,
     Opaque,
     Pipeline,
@@ -409,8 +410,11 @@ class _Reader:
         for child in node.children:
             first, kind = child.start_byte, child.type
             if first > at and source[at:first].translate(None, _BLANKS):
-                self._gap(at, first, bad)
-                # `a\⏎b` is one word for bash; the grammar may show two. The joined reading decides.
+                blank = self._escaped_blank(at, first)
+                if blank is None:
+                    self._gap(at, first, bad)
+                else:
+                    groups.append([blank])
             at = child.end_byte
             if kind == "variable_assignment":
                 assigns.append(self.assignment(child))
@@ -431,6 +435,9 @@ class _Reader:
         for group in groups:
             if len(group) == 1:
                 only = group[0]
+                if isinstance(only, Word):
+                    words.append(only)
+                    continue
                 first, last = only.start_byte, only.end_byte
                 text = source[first:last]
                 if not text.translate(None, SAFE):
@@ -444,6 +451,15 @@ class _Reader:
                 self._builtin_assigns(words)
         made: Node = Simple(span, tuple(assigns), tuple(words), tuple(redirects))
         return Group(span, "list", (made, *bad)) if bad else made
+
+    def _escaped_blank(self, start: int, end: int) -> "Word | None":
+        """`\ ` alone is a word of one blank, which the grammar leaves out; None for any other bytes."""
+        text = self.source[start:end]
+        stripped = text.strip(_BLANKS)
+        at = text.find(b"\\")
+        if stripped != b"\\" or at == 0 or at + 2 >= len(text) or text[at + 1] not in b" \t" or text[at + 2] not in b" \t":
+            return None
+        return Word((start + at, start + at + 2), chr(text[at + 1]), (), True)
 
     def _builtin_assigns(self, words: "list[Word]") -> None:
         names = {word.value for word in words[:4]}
@@ -708,8 +724,19 @@ class _Reader:
                     fault(at, "text that bash translates before it uses it")
                     at += 1
                 elif following in _AFTER_DOLLAR:
-                    fault(at, "an expansion that the grammar does not see")
-                    at += 1
+                    stop = _plain_variable(source, at, end)
+                    if not stop:
+                        fault(at, "an expansion that the grammar does not see")
+                        at += 1
+                        continue
+                    # A plain variable runs nothing, whether the grammar saw it or not.
+                    if buffer:
+                        parts.append("".join(buffer))
+                        buffer = []
+                    name = source[at + 1 : stop].strip(b"{}").decode()
+                    parts.append(Expansion("var", name, in_double))
+                    splits = splits or (not in_double and not whole and name not in ("$", "?", "#", "!"))
+                    at = stop
                 else:
                     buffer.append("$")
                     at += 1
@@ -814,7 +841,17 @@ class _Reader:
         children = node.children
         items: list[Node] = []
         if self.source[first] == 0x60 and b"\\" in self.source[first:last]:
-            items.append(Opaque((first, last), "shell.backtick", "escapes inside backticks"))
+            # Inside backticks bash takes `\$`, `\``, `\\` (and `\"` within double quotes) apart before it reads the text.
+            body = self.source[first + 1 : last - 1]
+            if last - first < 2 or self.source[last - 1] != 0x60:
+                items.append(Opaque((first, last), "shell.backtick", "a substitution that does not end"))
+            nested = parse(_unescaped(body, quoted))
+            for name, given in nested.values.items():
+                self.values.setdefault(name, []).extend([None] * len(given))
+            self.wild = self.wild or nested.wild
+            self.data_evaluated = self.data_evaluated or nested.evaluates
+            items.append(Nested((first, last), nested.items))
+            return Expansion("command", "", quoted, tuple(items))
         if len(children) < 2 or children[-1].type not in (")", "`"):
             items.append(Opaque((first, last), "shell.unread", "a substitution that does not end"))
             inner = children[1:]
@@ -925,6 +962,11 @@ class _Reader:
                 if char == 0x5C:
                     index += 2
                     continue
+                if char == 0x24:
+                    stop = _plain_variable(piece, index, len(piece))
+                    if stop:
+                        index = stop
+                        continue
                 if char == 0x60 or (char == 0x24 and index + 1 < len(piece) and piece[index + 1] in _AFTER_DOLLAR) or (
                     char == 0x24 and index + 1 == len(piece) and first < end
                 ):
@@ -943,8 +985,38 @@ class _Reader:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
+def _plain_variable(source: bytes, at: int, end: int) -> int:
+    """Where `$name`, `$1`, `$?` or `${name}` at this place ends; 0 when it is anything that could run something."""
+    if at + 1 >= end:
+        return 0
+    following = source[at + 1]
+    if following == 0x7B:
+        stop = at + 2
+        while stop < end and source[stop] in _NAME_BYTES:
+            stop += 1
+        return stop + 1 if stop < end and source[stop] == 0x7D and stop > at + 2 else 0
+    if following in b"0123456789@*#?$!-":
+        return at + 2
+    stop = at + 1
+    while stop < end and source[stop] in _NAME_BYTES:
+        stop += 1
+    return stop if stop > at + 1 else 0
+
+
 def _unmark(text: str) -> str:
     return text.replace(OPEN, "{").replace(COMMA, ",").replace(CLOSE, "}")
+
+
+def _unescaped(body: bytes, quoted: bool) -> bytes:
+    """The inside of backticks as bash reads it."""
+    out = bytearray()
+    at = 0
+    while at < len(body):
+        if body[at] == 0x5C and at + 1 < len(body) and (body[at + 1] in b"$`\\" or (quoted and body[at + 1] == 0x22)):
+            at += 1
+        out.append(body[at])
+        at += 1
+    return bytes(out)
 
 
 def _char_size(byte: int) -> int:

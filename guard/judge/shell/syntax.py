@@ -244,6 +244,17 @@ class Opaque(Node):
         self.redirects = ()
 
 
+class Nested(Node):
+    """A text inside the text that had to be unescaped before it could be read; spans inside it mean nothing outside."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, span: "Span", items: "tuple[Node, ...]") -> None:
+        self.span = span
+        self.items = items
+        self.redirects = ()
+
+
 class Script:
     """A whole text: what it runs, and what it does to variables."""
 
