@@ -52,7 +52,7 @@ def fill(folder: StateFolder, records: int) -> list[str]:
                     began_at=clock.utc(),
                 )
             )
-            batch.append(entries.ended(made[-1], request, outcome))
+            batch.append(entries.ended(made[-1], request, outcome, ended_at=clock.utc()))
         log.append(batch, durable=True)
     return made
 

@@ -80,7 +80,7 @@ class Entries:
             entry.update(self._effects(assessment))
         return entry
 
-    def ended(self, execution: str, request: Request | None, outcome: Outcome) -> Entry:
+    def ended(self, execution: str, request: Request | None, outcome: Outcome, *, ended_at: str) -> Entry:
         """`ended`, or `running` when it goes on without us (the outcome says which)."""
         interference = outcome.interference
         return {
@@ -88,6 +88,7 @@ class Entries:
             **(self._common(request) if request else {}),
             "execution": execution,
             "status": outcome.status,
+            "ended_at": None if outcome.status == Status.RUNNING else ended_at,
             "exit_code": outcome.exit_code,
             "duration_ms": outcome.duration_ms,
             "stdout_bytes": outcome.stdout.size_bytes,

@@ -144,7 +144,7 @@ def _ended(known: Execution, entry: Mapping[str, Any]) -> Execution:
     return replace(
         known,
         status=status,
-        ended_at=_text(entry, "at"),
+        ended_at=_text(entry, "ended_at") or _text(entry, "at"),
         exit_code=_number(entry, "exit_code"),
         duration_ms=_number(entry, "duration_ms"),
         stdout_bytes=_number(entry, "stdout_bytes"),

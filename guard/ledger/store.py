@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from guard.ledger.verify import VerifyReport, entries_of, verify
 from guard.types import Begun, Recorded, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from guard.ledger.formats import Entry
     from guard.ledger.outputs import RedactingStream
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 READ_BEGIN_WAIT_S = 0.5
 READ_END_WAIT_S = 1.5
 """Together the 2 s that a read waits at most for the log's lock."""
+
+LATE_LIMIT = 100
+"""Entries that wait in memory for a state that can be written again; older ones are lost, as was said at their time."""
 
 EXECUTIONS_LIMIT = 1000
 """The most that one listing returns."""
@@ -96,6 +100,8 @@ class Ledger:
         self._owner = Owner(os.getpid(), liveness.start_of(os.getpid()))
         self._small_log_bytes = small_log_bytes
         self._runs: dict[str, _Run] = {}
+        self._late: list[Entry] = []
+        self._late_lock = threading.Lock()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -128,7 +134,7 @@ class Ledger:
         run = _Run(request, True)
         self._runs[execution] = run
         try:
-            self._log.append([entry()], durable=False, wait_s=READ_BEGIN_WAIT_S)
+            self._append([entry()], durable=False, wait_s=READ_BEGIN_WAIT_S)
         except (StateError, OSError) as error:
             run.unwritten = entry
             return Begun(execution, self._not_recorded(error))
@@ -153,23 +159,29 @@ class Ledger:
             owner=self._owner,
             began_at=self._clock.utc(),
         )
-        self._log.append([entry], durable=True, use_reserve=True)
+        self._append([entry], durable=True, use_reserve=True)
         self._runs[execution] = _Run(request, False)
         return execution
 
     def end(self, execution: str, outcome: Outcome) -> Recorded:
-        """Records how a run ended, durably, together with a begin that could not be written. Never raises."""
+        """Records how a run ended, durably, together with a begin that could not be written. Never raises.
+
+        An end that cannot be written is kept in memory and goes out with a later record: a process that lives long
+        would else leave runs that read as running for as long as it does.
+        """
         run = self._runs.pop(execution, None)
         is_read = run is not None and run.is_read
+        entries: list[Entry] = []
         try:
-            entries: list[Entry] = []
             if run is not None and run.unwritten is not None:
                 entries.append(run.unwritten())
-            entries.append(self._entries().ended(execution, run.request if run else None, outcome))
-            self._log.append(
-                entries, durable=True, wait_s=READ_END_WAIT_S if is_read else LOCK_WAIT_S, use_reserve=not is_read
-            )
+            ended_at = self._clock.utc()
+            entries.append(self._entries().ended(execution, run.request if run else None, outcome, ended_at=ended_at))
+            wait_s = READ_END_WAIT_S if is_read else LOCK_WAIT_S
+            self._append(entries, durable=True, wait_s=wait_s, use_reserve=not is_read)
         except (StateError, OSError) as error:
+            with self._late_lock:
+                self._late = [*self._late, *entries][-LATE_LIMIT:]
             return self._not_recorded(error)
         if run is not None and outcome.status == Status.RUNNING:
             run.unwritten = None
@@ -275,6 +287,19 @@ class Ledger:
     def verify(self) -> VerifyReport:
         """Checks the whole log. Raises StateError."""
         return verify(self.folder)
+
+    def _append(
+        self, entries: Sequence[Entry], *, durable: bool, wait_s: float = LOCK_WAIT_S, use_reserve: bool = False
+    ) -> None:
+        """Appends what waits in memory and then the entries; when that fails, what waited goes on waiting."""
+        with self._late_lock:
+            late, self._late = self._late, []
+        try:
+            self._log.append([*late, *entries], durable=durable, wait_s=wait_s, use_reserve=use_reserve)
+        except BaseException:
+            with self._late_lock:
+                self._late = [*late, *self._late]
+            raise
 
     def _not_recorded(self, error: StateError | OSError) -> Recorded:
         if isinstance(error, OSError):

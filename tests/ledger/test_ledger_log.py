@@ -92,6 +92,34 @@ def test_head_moves_only_with_what_is_durable(folder):
     assert verify(folder).ok
 
 
+@pytest.mark.parametrize("segment_bytes", [300, 1000, 1 << 24])
+def test_head_never_names_what_a_power_cut_could_take_back(folder, monkeypatch, segment_bytes):
+    """Whatever mix of waiting and not: when the head is written, every byte up to it has been synced, in every segment."""
+    synced: dict[int, int] = {}
+    real_sync, real_head = os.fsync, log_module.write_head
+    checked = []
+
+    def sync(fd):
+        real_sync(fd)
+        synced[os.fstat(fd).st_ino] = os.fstat(fd).st_size
+
+    def head(folder, log_fd, place, head):
+        for number in range(1, place.segment + 1):
+            info = os.stat(segment(folder.path, number))
+            assert synced.get(info.st_ino, 0) >= (place.end if number == place.segment else info.st_size)
+        assert os.fstat(log_fd).st_ino in synced  # the names of the segments too
+        checked.append(place.seq)
+        return real_head(folder, log_fd, place, head)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(log_module, "_sync_data", sync)
+    monkeypatch.setattr(log_module, "write_head", head)
+    log = log_of(folder, segment_bytes=segment_bytes)
+    for number, durable in enumerate([False, False, True, False, False, False, True, True, False, True]):
+        log.append(notes(str(number)), durable=durable)
+    assert checked == [1, 3, 7, 8, 10]
+
+
 def test_head_survives_a_torn_write_of_one_slot(folder):
     log = log_of(folder)
     for number in range(4):

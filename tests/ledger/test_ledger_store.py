@@ -221,6 +221,60 @@ def test_begin_that_could_not_be_written_goes_out_with_the_end(state):
     assert ledger.executions().executions[0].status == "succeeded"
 
 
+def test_end_that_could_not_be_written_goes_out_with_a_later_one(state):
+    clock = FixedClock()
+    ledger = ledger_in(state, clock=clock)
+    first = ledger.begin_read(asked(), read_of(), profile="local", enforced="strict").execution
+    clock.pass_s(5)
+    os.rename(os.path.join(state, "log"), os.path.join(state, "gone"))
+    with open(os.path.join(state, "log"), "w"):
+        pass
+    assert not ledger.end(first, done()).ok
+    second, recorded = run_read(ledger)
+    assert not recorded.ok
+    os.unlink(os.path.join(state, "log"))
+    os.rename(os.path.join(state, "gone"), os.path.join(state, "log"))
+    clock.pass_s(60)
+    third, recorded = run_read(ledger)
+    assert recorded.ok
+    found = {execution.id: execution for execution in ledger.executions().executions}
+    assert {name: execution.status for name, execution in found.items()} == dict.fromkeys(
+        (first, second, third), "succeeded"
+    )
+    assert found[first].ended_at == "2026-12-01T04:40:05.000Z"
+    assert found[second].started_at == "2026-12-01T04:40:05.000Z"
+    assert [entry["kind"] for entry in ledger.entries()] == ["started", "ended"] * 3
+
+
+def test_ends_that_wait_are_bounded(state, monkeypatch):
+    monkeypatch.setattr("guard.ledger.store.LATE_LIMIT", 4)
+    ledger = ledger_in(state)
+    with open(os.path.join(state, "log"), "w"):
+        pass
+    runs = [run_read(ledger)[0] for _ in range(5)]
+    os.unlink(os.path.join(state, "log"))
+    last, _ = run_read(ledger)
+    assert [found.id for found in ledger.executions().executions] == [last, runs[4], runs[3]]
+
+
+@pytest.mark.guarantee("G-SICK-STATE")
+def test_held_lock_delays_a_read_only_so_long_and_its_record_comes_with_the_end(state, monkeypatch):
+    import fcntl
+
+    monkeypatch.setattr("guard.ledger.store.READ_BEGIN_WAIT_S", 0.01)
+    monkeypatch.setattr("guard.ledger.store.READ_END_WAIT_S", 0.01)
+    ledger = ledger_in(state)
+    run_read(ledger)
+    with open(os.path.join(state, "lock"), "r+b") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        first, recorded = run_read(ledger)
+        assert recorded == Recorded(False, "another process has held the log's lock for 0.01 s")
+        begun = ledger.begin_read(asked(), read_of(), profile="local", enforced="strict")
+        assert not begun.recorded.ok
+    assert ledger.end(begun.execution, done()).ok
+    assert [found.id for found in ledger.executions(status="succeeded").executions][:2] == [begun.execution, first]
+
+
 @pytest.mark.guarantee("G-SICK-STATE")
 @pytest.mark.parametrize("name", ["log", "lock", "key", "log/head", "log/000001.jsonl"])
 @pytest.mark.parametrize("trap", ["symlink", "foreign kind"])
