@@ -89,16 +89,18 @@ class Supervisor:
         self._scratch = scratch
         self._runs: dict[int, Notes] = {}
         self._expected = 0
+        self._serving = False
         self._known = threading.Condition()
         self._thread = threading.Thread(target=self._serve, name="opsagent-supervisor", daemon=True)
         with contextlib.suppress(OSError):  # since Linux 6.6: hand over on the same processor
             fcntl.ioctl(listener, SET_FLAGS, SYNC_WAKE_UP)
 
     def start(self) -> None:
+        self._serving = True
         self._thread.start()
 
     def is_alive(self) -> bool:
-        return self._thread.is_alive()
+        return self._serving
 
     def expect(self) -> None:
         """A run is about to be spawned: a first call from an unknown session waits for its name."""
@@ -134,6 +136,7 @@ class Supervisor:
                     return
                 self._answer(message)
         finally:
+            self._serving = False  # before the calls begin to fail, so that no new run is given to this worker
             os.close(self._listener)
 
     def _answer(self, message: bytearray) -> None:
@@ -159,15 +162,14 @@ class Supervisor:
             fcntl.ioctl(self._listener, SEND, response)
 
     def _note(self, pid: int, name: str, arguments: tuple[int, ...], go_on: bool) -> None:
-        notes = self._notes_of(pid)
-        for each in notes:
-            if not each.limited:
-                for process in {pid, os.getsid(pid)}:
-                    set_limits(process)
-                each.limited = True
-        if not notes:
-            return
-        if name in ("kill", "tkill", "tgkill") and go_on:
+        if os.path.exists(f"/proc/self/task/{pid}"):
+            return  # our own worker, trying whether it is bound: not a run, and its limits are this process's
+        leader, notes = self._run_of(pid)
+        if leader and not notes[0].limited:
+            for process in {pid, leader}:
+                set_limits(process)
+            notes[0].limited = True
+        if not notes or (go_on and name in ("kill", "tkill", "tgkill")):
             return
         path = self._described(pid, name, arguments)
         if path is None or (go_on and self._is_allowed(pid, path)):
@@ -175,15 +177,15 @@ class Supervisor:
         for each in notes:
             each.add(name, path)
 
-    def _notes_of(self, pid: int) -> list[Notes]:
-        """The run of a process by its session, else by its ancestors, else (a daemon) every run there is."""
+    def _run_of(self, pid: int) -> tuple[int, list[Notes]]:
+        """(leader, its notes) by the session, else by the ancestors; (0, those of every run) for a lost daemon."""
         session = os.getsid(pid)
         with self._known:
             # Its first call can arrive before the spawning thread got round to naming the run.
             if session == pid and session not in self._runs:
                 self._known.wait_for(lambda: session in self._runs or not self._expected, timeout=1.0)
             if session in self._runs:
-                return [self._runs[session]]
+                return session, [self._runs[session]]
             runs = dict(self._runs)
         for _ in range(64):
             fields = process_stat(pid)
@@ -191,15 +193,15 @@ class Supervisor:
                 break
             pid = int(fields[1])
             if pid in runs:
-                return [runs[pid]]
-        return list(runs.values())
+                return pid, [runs[pid]]
+        return 0, list(runs.values())
 
     def _described(self, pid: int, name: str, arguments: tuple[int, ...]) -> str | None:
         """What a call is about; None when a refusal of it means nothing."""
         if name in PATH_ARGUMENT:
             index, folder = PATH_ARGUMENT[name]
             if name == "openat2":
-                flags = struct.unpack("=Q", _memory(pid, arguments[2], 8) or bytes(8))[0]
+                flags = int.from_bytes((_memory(pid, arguments[2], 8) or b"")[:8], "little")
                 if not flags & WRITE_FLAGS:
                     return None
             path = _string(pid, arguments[index]) if arguments[index] else ""
