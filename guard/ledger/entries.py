@@ -116,8 +116,8 @@ class Entries:
         }
 
     def noted(self, kind: str, fields: Entry) -> Entry:
-        """Any other kind; texts are redacted."""
-        return {"kind": kind, **{k: self._text(v) if isinstance(v, str) else v for k, v in fields.items()}}
+        """Any other kind; texts are redacted, also within lists and objects."""
+        return {"kind": kind, **{name: self._value(value) for name, value in fields.items()}}
 
     def _common(self, request: Request) -> Entry:
         return {
@@ -155,6 +155,15 @@ class Entries:
             "effects_total": len(effects),
             "rules": sorted({reason.rule for reason in reasons})[:LIST_LIMIT],
         }
+
+    def _value(self, value: object) -> object:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, (list, tuple)):
+            return [self._value(item) for item in value]
+        if isinstance(value, dict):
+            return {self._text(str(name)): self._value(item) for name, item in value.items()}
+        return value
 
     def _texts(self, texts: Sequence[str]) -> list[str]:
         return [self._text(text, LISTED_TEXT_LIMIT) for text in texts[:LIST_LIMIT]]

@@ -94,7 +94,7 @@ def test_head_moves_only_with_what_is_durable(folder):
 
 @pytest.mark.parametrize("segment_bytes", [300, 1000, 1 << 24])
 def test_head_never_names_what_a_power_cut_could_take_back(folder, monkeypatch, segment_bytes):
-    """Whatever mix of waiting and not: when the head is written, every byte up to it has been synced, in every segment."""
+    """Whatever was waited for: when the head is written, every byte up to it has been synced, in every segment."""
     synced: dict[int, int] = {}
     real_sync, real_head = os.fsync, log_module.write_head
     checked = []

@@ -176,6 +176,19 @@ def test_parent_that_everybody_can_write_is_refused_unless_sticky(tmp_path):
     StateFolder.open(str(parent / "state"))
 
 
+def test_parent_of_another_user_is_refused(tmp_path, monkeypatch):
+    """Its owner could move the folder away. The owner is real as root, and pretended by our own uid otherwise."""
+    parent = tmp_path / "theirs"
+    parent.mkdir()
+    if os.geteuid() == 0:
+        os.chown(parent, 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(StateUnsafe, match="belongs to user"):
+        StateFolder.open(str(parent / "state"))
+    assert os.listdir(parent) == []
+
+
 def test_file_in_the_way_of_the_folder_is_an_error(tmp_path):
     (tmp_path / "state").write_text("")
     with pytest.raises(StateUnsafe):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from guard.clock import RandomIds
 from guard.errors import StateDamaged, StateError, StateUnsafe
 from guard.ledger.store import Ledger, NullLedger, open_ledger
 from guard.ledger.verify import verify
@@ -152,7 +154,7 @@ def test_secrets_are_redacted_in_every_field_and_bound_by_a_keyed_digest(state):
     begun = ledger.begin_read(request, read_of("curl -u me:hunter2 x"), profile="net", enforced="strict")
     outcome = done(notes=("hunter2",), interference=(Interference("open", "/hunter2"),), output_file="/o/hunter2")
     ledger.end(begun.execution, outcome)
-    ledger.note("notice", text="hunter2")
+    ledger.note("notice", text="hunter2", more=["hunter2", {"hunter2": ("hunter2",)}])
     with open(segment(state), "rb") as file:
         assert b"hunter2" not in file.read()
     digests = {entry["command_hmac"] for entry in ledger.entries() if "command_hmac" in entry}
@@ -219,6 +221,21 @@ def test_begin_that_could_not_be_written_goes_out_with_the_end(state):
     assert ledger.end(begun.execution, done()) == Recorded(True)
     assert [entry["kind"] for entry in ledger.entries()] == ["started", "ended"]
     assert ledger.executions().executions[0].status == "succeeded"
+
+
+def test_threads_of_one_process_share_a_ledger(state):
+    ledger = ledger_in(state, ids=RandomIds(), segment_bytes=3000)
+
+    def work(_):
+        return [run_read(ledger) for _ in range(10)]
+
+    with ThreadPoolExecutor(6) as pool:
+        results = [one for many in pool.map(work, range(6)) for one in many]
+    assert all(recorded.ok for _, recorded in results)
+    listed = ledger.executions().executions
+    assert sorted(found.id for found in listed) == sorted(name for name, _ in results)
+    assert {found.status for found in listed} == {"succeeded"}
+    assert ledger.verify().ok
 
 
 def test_end_that_could_not_be_written_goes_out_with_a_later_one(state):
