@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from guard.errors import SnapshotImpossible
-from guard.hands.files import READ, Folder, Located, Unsafe, Walker, join, xattrs_of
+from guard.hands.files import READ, Folder, Located, NoFolder, Unsafe, Walker, join, xattrs_of
 from guard.quoting import quoted
 from guard.saved import ABSENT, BLOCK, BLOCKED, DEVICE, DIRECTORY, FIFO, FILE, SOCKET, SYMLINK, Limits, Node, absent
 
@@ -51,7 +51,7 @@ class Capture:
     """What a snapshot will hold, looked at and not read yet."""
 
     roots: tuple[str, ...]
-    """Real paths, none below another."""
+    """Real paths, none below another when they count with what lies below them."""
     nodes: tuple[Node, ...]
     """Sorted, folders before what is in them; contents and attributes of files still unknown."""
     data_bytes: int
@@ -80,7 +80,7 @@ class Capture:
         parent, name = os.path.split(node.path)
         try:
             folder = walker.folder(parent)
-            with folder.acting():
+            with folder.acting(node.uid):
                 if node.kind != FILE:
                     return replace(node, xattrs=_xattrs_by_path(folder, name, node))
                 return _read_file(folder, name, node, sink, keep=node.path not in self.secrets)
@@ -101,8 +101,9 @@ def capture(
     """Looks at everything that a plan names and decides whether it can be saved.
 
     Args:
-        items: `file` (a folder with all that is below it; a link with what it points to) or `path` (exactly that
-            path); of other kinds those that are in `outputs` count as saved, the rest is said in `unsaved`.
+        items: `file` (a folder with all that is below it; a link with what it points to) or, not beside these,
+            `path` (exactly that real path); of other kinds those that are in `outputs` count as saved, the rest is
+            said in `unsaved`.
         outputs: what commands and services said, captured by the caller.
         leave_out: paths that a person chose not to save (`--no-snapshot-of`).
         is_secret: paths whose content must not be copied; by default the sandbox's list of secret files.
@@ -119,14 +120,16 @@ def capture(
     looker = _Looker(limits or Limits(), recursive, leave_out)
     with Walker() as walker:
         for item in items:
-            if item.kind in ("file", "path"):
+            if item.kind == "path":
+                looker.add_exact(walker, item.object)
+            elif item.kind == "file":
                 looker.add_root(walker, item.object)
     nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
     secret = is_secret or _secret_by_mask()
     secrets = frozenset(node.path for node in nodes if node.kind == FILE and secret(node.path))
     looker.check(nodes)
     return Capture(
-        roots=_without_nested(looker.roots),
+        roots=_without_nested(looker.roots) if recursive else tuple(looker.roots),
         nodes=nodes,
         data_bytes=looker.data_bytes,
         recursive=recursive,
@@ -208,9 +211,11 @@ class _Looker:
                 node = self._node(folder, name, info)
                 if node.kind == DIRECTORY and self._recursive:
                     self._below(folder.fd, name, node, depth=1)
-        except FileNotFoundError:
+        except (FileNotFoundError, NoFolder):
             self.found[path] = absent(path)
         except Unsafe as error:
+            if not self._lenient:
+                raise impossible(error.path, error.why, error.hint) from None
             self.found[path] = Node(path, BLOCKED, link=str(error))
         except OSError as error:
             raise _cannot_read(path, error) from None
@@ -218,21 +223,20 @@ class _Looker:
     def _add_located(self, walker: Walker, located: Located, through: int) -> None:
         if located.info is None:
             # What is made on the way to it has to go again, too: the first folder that is missing is what counts.
-            path = located.path if self._recursive else located.whole
-            self.roots[path] = None
-            self.found[path] = absent(path)
+            self.roots[located.path] = None
+            self.found[located.path] = absent(located.path)
             return
         self.roots[located.path] = None
         folder = walker.folder(located.folder)
         with folder.acting():
             node = self._node(folder, located.name, located.info)
-        if node.kind in (FIFO, DEVICE) and self._recursive and not _is_harmless(node):
+        if node.kind in (FIFO, DEVICE) and not _is_harmless(node):
             what = "is a FIFO" if node.kind == FIFO else "is a device"
             raise impossible(node.path, f"{what}: what is written into it cannot be taken back")
-        if node.kind == DIRECTORY and self._recursive:
+        if node.kind == DIRECTORY:
             with folder.acting():
                 self._below(folder.fd, located.name, node, depth=1)
-        if node.kind == SYMLINK and self._recursive:
+        if node.kind == SYMLINK:
             self._behind(walker, node, through)
 
     def _behind(self, walker: Walker, link: Node, through: int) -> None:

@@ -1,7 +1,7 @@
 """Folders and files by descriptor: never through a link, never where somebody else can swap them.
 
 Every snapshot and restore reaches the disk through this module. A path is opened one component at a time from /
-with O_NOFOLLOW, and each folder on the way is judged: one that other users can write is refused, unless all of
+with O_NOFOLLOW, and each folder on the way is judged: one that other people can write is refused, unless all of
 them are one user whom root can act as. Then the kernel itself keeps us to what that user may do (setfsuid(2)), so a
 swapped link or a planted hard link gains nothing. Sticky folders such as /tmp are accepted: entries of ours
 cannot be moved there, and every file is checked by device and inode before it is used.
@@ -37,6 +37,10 @@ MOST_LINKS = 40
 NOBODY = -1
 """Act as ourselves."""
 
+LAST_SERVICE_UID = 999
+"""SYS_UID_MAX (login.defs(5)). A folder that root shares with service accounts only, such as /var/log with syslog, is
+used like a sticky one: what counts is the identity of each file."""
+
 _SETGROUPS = {"x86_64": 116, "aarch64": 159}.get(platform.machine())
 # The raw call changes this thread alone; libc's setgroups() would change every thread of the process.
 
@@ -56,6 +60,10 @@ class Unsafe(Exception):
         self.hint = hint
 
 
+class NoFolder(Unsafe):
+    """Something else stands where a folder was, such as a link: nothing lies below that path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Folder:
     """An open folder, good until the `Walker` moves on."""
@@ -66,9 +74,16 @@ class Folder:
     """The only other user who can change things here, to be acted as; NOBODY when there is none."""
     info: os.stat_result
 
-    def acting(self) -> contextlib.AbstractContextManager[None]:
-        """Everything done in this folder is done inside this."""
-        return acting_as(self.acts_as)
+    def acting(self, owner: int | None = None) -> contextlib.AbstractContextManager[None]:
+        """Everything done in this folder is done inside this.
+
+        Args:
+            owner: of the entry that is worked on, when that matters. In another user's folder we are that user, but
+                for entries that are not theirs: these we reach as ourselves, by descriptors that are compared by
+                device and inode, as in a sticky folder.
+        """
+        theirs = owner is None or owner == self.acts_as or self.info.st_uid != self.acts_as
+        return acting_as(self.acts_as if theirs else NOBODY)
 
     def stat(self, name: str) -> os.stat_result | None:
         """What the entry is, not following a link; None when there is none. Call while `acting`."""
@@ -125,7 +140,8 @@ class Walker:
         """The folder at a real path.
 
         Raises:
-            Unsafe: a link or something else than a folder is on the way, or others can write there.
+            NoFolder: a link or something else than a folder is on the way.
+            Unsafe: others can write there.
             FileNotFoundError, PermissionError: as open(2) says them.
         """
         names = [name for name in path.split("/") if name]
@@ -190,7 +206,7 @@ class Walker:
                 fd = os.open(name, _PATH_ONLY | _FOLDER, dir_fd=above.fd)
             except OSError as error:
                 if error.errno in (errno.ENOTDIR, errno.ELOOP):
-                    raise Unsafe(path, "is a link or no folder") from None
+                    raise NoFolder(path, "is a link or no folder") from None
                 raise
         info = os.fstat(fd)
         try:
@@ -213,7 +229,8 @@ def _whom_to_act_as(path: str, info: os.stat_result, inherited: int, fd: int) ->
     if info.st_mode & stat.S_IWOTH and not sticky:
         raise Unsafe(path, "can be written by everybody", f"chmod o-w {path}")
     if info.st_mode & stat.S_IWGRP and not sticky:
-        others = {uid for uid in _group_writers(info.st_gid, fd) if uid not in (0, me, info.st_uid, inherited)}
+        known = (0, me, info.st_uid, inherited)
+        others = {uid for uid in _group_writers(info.st_gid, fd) if uid not in known and uid > LAST_SERVICE_UID}
         if others:
             names = ", ".join(user_name(uid) for uid in sorted(others)[:3])
             raise Unsafe(path, f"can be written by {names} through its group", f"chmod g-w {path}")

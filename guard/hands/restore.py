@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from guard.errors import SnapshotImpossible, StateDamaged
 from guard.hands.capture import survey
-from guard.hands.files import READ, Unsafe, Walker, chown_handle, set_xattrs, touch_handle, user_name
-from guard.saved import ABSENT, BLOCKED, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
+from guard.hands.files import NOBODY, READ, Unsafe, Walker, chown_handle, set_xattrs, touch_handle, user_name
+from guard.saved import ABSENT, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -104,7 +104,7 @@ class _Restorer:
         try:
             parent, name = os.path.split(step.path)
             folder = self._walker.folder(parent)
-            with folder.acting():
+            with folder.acting(_owner_of_work(step)):
                 if parent not in self._touched:
                     self._sweep(folder)
                 self._check(folder, name, step)
@@ -134,7 +134,7 @@ class _Restorer:
             try:
                 parent, name = os.path.split(path)
                 folder = self._walker.folder(parent)
-                with folder.acting():
+                with folder.acting(node.uid):
                     fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=folder.fd)
                     try:
                         info = os.fstat(fd)
@@ -251,6 +251,9 @@ class _Restorer:
     def _make(self, folder: Folder, name: str, step: Step) -> None:
         node = step.before
         if node.kind == DIRECTORY:
+            if folder.acts_as != NOBODY and node.uid not in (folder.acts_as, os.geteuid()):
+                # Between making and opening it, the folder's owner could put another one in its place.
+                raise Unsafe(step.path, f"belonged to {user_name(node.uid)} in a folder of {user_name(folder.acts_as)}")
             if step.now.kind != ABSENT:
                 os.unlink(name, dir_fd=folder.fd)
             os.mkdir(name, 0o700, dir_fd=folder.fd)
@@ -349,6 +352,15 @@ _WORK = {
 }
 
 
+def _owner_of_work(step: Step) -> int | None:
+    """Whose entry it is that a step works on, for `Folder.acting`; None for what only the folder's owner decides."""
+    if step.action == Action.DELETE:
+        return None
+    if step.action == Action.META and step.now.uid != step.before.uid:
+        return os.geteuid()
+    return step.before.uid
+
+
 def _is(node: Node, info: os.stat_result) -> bool:
     """Whether an entry is what the plan saw. Folders change while work goes on in them: their inode decides."""
     if (info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode)) != (node.dev, node.ino, _FORMATS.get(node.kind)):
@@ -413,8 +425,6 @@ def _verified(plan: RollbackPlan, results: dict[str, StepResult]) -> dict[str, S
             results[step.path] = StepResult(step.path, step.action, FAILED, f"cannot be verified: {error.message}")
         return results
     for step in done:
-        if step.action == Action.DELETE and found[step.path].kind == BLOCKED:
-            continue  # its folder is a link or a file again
         if not found[step.path].looks_like(step.before):
             results[step.path] = StepResult(step.path, step.action, FAILED, "it is not what was saved, after all")
     return results
