@@ -122,12 +122,32 @@ def test_many_refusals_are_capped_and_counted(run):
     assert "30 more refused operations are not listed" in result.notes
 
 
-def test_private_folder_is_fresh_private_and_gone_afterwards(run):
-    first = run('echo "$TMPDIR"; stat -c %a "$TMPDIR"; ls -A "$TMPDIR" | wc -l; mkdir -m 0 "$TMPDIR/closed"; touch x')
+def test_private_folder_is_private_and_gone_when_something_was_in_it(run):
+    first = run(
+        'echo "$TMPDIR"; stat -c %a "$TMPDIR"; ls -A "$TMPDIR" | wc -l; mkdir "$TMPDIR/made"; echo x >"$TMPDIR/f"'
+    )
     folder, mode, entries = first.stdout.text.split()
     assert (mode, entries) == ("700", "0")
     assert not os.path.exists(folder)
-    assert run('echo "$TMPDIR"').stdout.text.strip() != folder
+
+
+def test_every_private_folder_begins_empty_and_no_two_runs_share_one(run):
+    folders = {}
+
+    def one(number):
+        folders[number] = run(
+            'ls -A "$TMPDIR" | wc -l; echo "$TMPDIR"; sleep 0.3; (( RANDOM % 2 )) && echo x >"$TMPDIR/f"'
+        )
+
+    for _ in range(3):
+        threads = [threading.Thread(target=one, args=(number,)) for number in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        lines = [result.stdout.text.split() for result in folders.values()]
+        assert {entries for entries, _ in lines} == {"0"}
+        assert len({folder for _, folder in lines}) == 5
 
 
 def test_a_deep_private_folder_with_closed_ones_in_it_is_removed(run):

@@ -16,6 +16,8 @@ import time
 PREFIX = "opsagent-"
 SHARED_PLACE = "/tmp"  # noqa: S108 — only for a folder that mkdtemp makes there, 0700
 
+KEPT_EMPTY = 4
+
 CACHE_PLACES = {
     "TMPDIR": "",
     "XDG_CACHE_HOME": "cache",
@@ -42,6 +44,7 @@ class Scratch:
         self._tried = False
         self._owner = os.getpid()
         self._serial = 0
+        self._empty: list[str] = []
 
     @property
     def writable(self) -> str | None:
@@ -80,11 +83,15 @@ class Scratch:
         return None
 
     def new_run(self) -> str | None:
-        """Makes an empty folder, 0700, for one run; None when that is not possible."""
+        """An empty folder, 0700, for one run; None when that is not possible."""
         writable = self.writable
         if writable is None:
             return None
         with self._lock:
+            while self._empty:
+                folder = self._empty.pop()
+                if os.path.dirname(folder) == writable and os.path.isdir(folder):
+                    return folder
             self._serial += 1
             folder = f"{writable}/{self._serial}"
         try:
@@ -92,6 +99,21 @@ class Scratch:
         except OSError:
             return None
         return folder
+
+    def end_run(self, folder: str) -> None:
+        """Removes what a run left. A folder that it left empty is kept for the next: removing one costs up to
+        0.2 ms, and a command cannot change its mode, owner or attributes."""
+        try:
+            with os.scandir(folder) as entries:
+                empty = next(entries, None) is None
+        except OSError:
+            return
+        if empty:
+            with self._lock:
+                if len(self._empty) < KEPT_EMPTY:
+                    self._empty.append(folder)
+                    return
+        remove_tree(folder)
 
 
 def cache_places(folder: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from guard.hands.process import BASH, BASH_ARGUMENTS, Ended, run_child
 from guard.hands.sandbox import PROFILES, UNCONFINED, Kernel, Sandbox, shared
 from guard.hands.sandbox.masks import reopened
 from guard.hands.sandbox.report import LIMITS, Notes, threads_on_machine
-from guard.hands.sandbox.scratch import Scratch, cache_places, remove_tree
+from guard.hands.sandbox.scratch import Scratch, cache_places
 from guard.hands.sandbox.worker import Retired, Spawn, Worker
 from guard.ports import Cancel
 from guard.types import LOCAL, Captured, Enforcement, Interference
@@ -213,7 +213,7 @@ class LocalTarget:
             for pid in leader:
                 worker.forget(pid)
             if folder is not None:
-                remove_tree(folder)
+                sandbox.scratch.end_run(folder)
         told = list(ended.notes)
         if folder is None:
             told.append("no private folder could be made, so programs that need a temporary file may answer wrongly")
