@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from guard.hands.capture import capture
+from guard.hands.restore import apply
 from guard.saved import State
-from tests.snapshot.trees import end, now_of, roll_back, save, snapshots_in, state_of
-
-OTHER_UID = 65534
+from guard.types import PlanItem
+from tests.snapshot.trees import end, never, now_of, plan_of, roll_back, save, snapshots_in, state_of
 
 
 def shell(text, cwd):
@@ -62,23 +63,17 @@ def test_every_kind_of_thing_comes_back_and_the_way_back_can_be_taken_back(tmp_p
     end(snapshots, saved)
     changed = state_of(tree)
 
-    paths = [step.path for step in roll_back_with_own_snapshot(snapshots, saved)]
+    own = roll_back_with_own_snapshot(snapshots, saved)
     assert state_of(tree) == before
     assert os.stat(tree / "sparse").st_blocks * 512 < 1 << 20
     assert os.path.samefile(tree / "first", tree / "second")
-    assert str(tree / "made") in paths
 
-    roll_back_with_own_snapshot(snapshots, snapshots.listed()[0].id)
+    roll_back_with_own_snapshot(snapshots, own)
     assert state_of(tree) == changed
 
 
 def roll_back_with_own_snapshot(snapshots, saved):
-    """As a rollback does it: what it will touch is saved first, and how it ended is recorded."""
-    from guard.hands.capture import capture
-    from guard.hands.restore import apply
-    from guard.types import PlanItem
-    from tests.snapshot.trees import never, plan_of
-
+    """As a rollback does it: what it will touch is saved first, and how it ended is recorded. Returns that snapshot."""
     plan = plan_of(snapshots, saved)
     assert plan.conflicts == ()
     items = [PlanItem("path", step.path) for step in plan.work]
@@ -87,10 +82,7 @@ def roll_back_with_own_snapshot(snapshots, saved):
         results = apply(plan, pack, tag="e-2")
     assert [result for result in results if result.result != "done"] == []
     end(snapshots, own)
-    for one in list(snapshots.ids()):
-        if one not in (own,):
-            shutil.rmtree(os.path.join(snapshots._folder.path, "snapshots", one))
-    return plan.work
+    return own
 
 
 def test_a_path_that_was_not_there_goes_again_with_the_folders_made_for_it(tmp_path):
@@ -167,9 +159,6 @@ def test_a_file_of_holes_alone_takes_no_space_and_comes_back(tmp_path):
 def test_what_is_secret_keeps_a_hash_and_no_bytes(tmp_path):
     (tmp_path / "key").write_text("very secret words")
     snapshots = snapshots_in(tmp_path / "state")
-    from guard.hands.capture import capture
-    from guard.types import PlanItem
-
     item = PlanItem("file", str(tmp_path / "key"))
     saved = snapshots.save(capture([item], is_secret=lambda path: path.endswith("/key")), execution="e-1")
     folder = tmp_path / "state" / "snapshots" / saved
@@ -267,11 +256,12 @@ def test_any_edits_are_taken_back_exactly(tmp_path, first, second):
         for one in second:
             edit(root, *one)
         end(snapshots, saved)
-        plan, results = roll_back(snapshots, saved)
-        assert plan.conflicts == ()
-        assert [result for result in results.values() if result.result != "done"] == []
+        changed = state_of(root)
+        own = roll_back_with_own_snapshot(snapshots, saved)
         assert state_of(root) == before
-        assert {step.state for step in roll_back(snapshots, saved)[0].steps} <= {State.BACK}
+        assert {step.state for step in plan_of(snapshots, saved).steps} <= {State.BACK}
+        roll_back_with_own_snapshot(snapshots, own)
+        assert state_of(root) == changed
 
 
 @pytest.mark.parametrize("exact", [True, False])
