@@ -30,6 +30,9 @@ REQUEST_TTL_S = 24 * 3600
 
 FOLDER = "requests"
 
+_TYPES: dict[str, tuple[type, ...]] = {"created_boot_s": (float, int), "uid": (int,), "forceable": (bool,)}
+"""Of the fields that are not text."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptRequest:
@@ -210,10 +213,11 @@ class Requests:
             if fields.pop("format", None) != FORMAT:
                 raise Malformed("another format")
             kept = KeptRequest(**fields)
+            if any(type(getattr(kept, name)) not in _TYPES.get(name, (str,)) for name in KeptRequest.__slots__):
+                raise Malformed("a field has another type")
             if _file_name(kept.id) != name or digest != _sha256_of_text(kept.command):
                 raise Malformed("its id or its command is not the one that was kept")
             _epoch_s(kept.created_at)
-            float(kept.created_boot_s)
         except (Malformed, TypeError, ValueError) as error:
             raise StateDamaged(
                 f"{FOLDER}/{name} in {self._folder.path} is not what was written: {error}",

@@ -76,7 +76,7 @@ def decoded_entry(line: bytes) -> Entry:
     """A log entry: an object whose `seq`, `prev`, `at` and `kind` are what they must be. Raises Malformed."""
     entry = decoded(line)
     seq, prev = entry.get("seq"), entry.get("prev")
-    if type(seq) is not int or seq < 1:
+    if type(seq) is not int or not 1 <= seq < 2**53:
         raise Malformed("no sequence number")
     if not isinstance(prev, str) or not is_sha256(prev):
         raise Malformed("no hash of the line before")

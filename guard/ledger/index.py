@@ -145,8 +145,8 @@ def _answered(
             with _Index.opened(folder) as index:
                 index.catch_up()
                 return from_index(index)
-        except sqlite3.OperationalError:
-            break  # locked, full, read-only: it may be fine the next time
+        except (sqlite3.OperationalError, UnicodeError, OverflowError):
+            break  # locked, full, read-only: it may be fine the next time; or a text that SQLite cannot hold
         except (sqlite3.Error, _Stale):
             with contextlib.suppress(StateError, OSError):
                 _remove(folder)
@@ -173,7 +173,7 @@ def _remove(folder: StateFolder) -> None:
 
 
 def _ids_of(entry: Entry) -> set[str]:
-    return {value for name in ID_FIELDS if isinstance(value := entry.get(name), str)}
+    return {value for name in ID_FIELDS if isinstance(value := entry.get(name), str) and value.isascii()}
 
 
 class _Index:
@@ -298,12 +298,12 @@ class _Index:
                 entry = {}
             places += [(ref, line.segment, line.start, line.end) for ref in _ids_of(entry)]
             execution, kind, status = entry.get("execution"), entry.get("kind"), entry.get("status")
-            if isinstance(execution, str):
+            if isinstance(execution, str) and execution.isascii():
                 if kind == "started":
                     began_at = entry.get("began_at")
                     at = began_at if isinstance(began_at, str) and began_at else entry["at"]
                     started.append((entry["seq"], execution, at, OPEN))
-                elif kind in ("ended", "reconciled") and status in FINAL:
+                elif kind in ("ended", "reconciled") and isinstance(status, str) and status in FINAL:
                     ended.append((status, execution, OPEN))
             if taken == BATCH_LINES:
                 break

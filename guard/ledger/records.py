@@ -98,7 +98,7 @@ class Fold:
             self.unreadable += 1
             return
         execution_id = entry.get("execution")
-        if not isinstance(execution_id, str):
+        if not isinstance(execution_id, str) or not execution_id.isascii():
             return
         known = self.executions.get(execution_id)
         if kind == "started" and known is None:
@@ -154,7 +154,7 @@ def _ended(known: Execution, entry: Mapping[str, Any]) -> Execution:
         snapshot=_text(entry, "snapshot"),
         enforced=_text(entry, "enforced") or known.enforced,
         interference=_pairs(entry, "interference"),
-        notes=tuple(note for note in entry.get("notes") or () if isinstance(note, str)),
+        notes=_texts(entry, "notes"),
     )
 
 
@@ -181,6 +181,11 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
 def _number(entry: Mapping[str, Any], name: str) -> int | None:
     value = entry.get(name)
     return value if type(value) is int else None
+
+
+def _texts(entry: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = entry.get(name)
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _pairs(entry: Entry | Mapping[str, Any], name: str) -> tuple[tuple[str, str], ...] | None:

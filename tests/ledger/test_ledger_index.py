@@ -99,6 +99,26 @@ def test_index_and_log_give_the_same_answers(pair, no_folding):
     assert pair.indexed.executions(limit=3).executions
 
 
+STRANGE = [None, 3, True, "x", "\udcff", "\0", "中", [], {}, ["failed"], 1.5, 2**70]
+
+
+def test_entries_with_fields_of_a_wrong_type_change_no_answer(pair):
+    known = pair.plain.executions(limit=1).executions[0].id
+    for wrong in STRANGE:
+        for kind in ("started", "ended", "reconciled", "running", "resolved", "requested"):
+            pair.plain.note(kind, execution=wrong, request=wrong, stamp=wrong)
+            pair.plain.note(kind, execution=known, status=wrong, began_at=wrong, exit_code=wrong, notes=wrong)
+            pair.plain.note(kind, execution=f"e-{kind}-{STRANGE.index(wrong)}", began_at=wrong, pid=wrong)
+    pair.agree()
+
+
+@pytest.mark.parametrize("asked_for", ["\udcff", "中", "\0", "", "' OR 1=1 --", "e-1' --", "x" * 100_000])
+def test_strange_questions_get_the_logs_answer(pair, asked_for):
+    assert pair.indexed.show(asked_for) == pair.plain.show(asked_for)
+    for question in ({"status": asked_for}, {"since": asked_for}):
+        assert pair.indexed.executions(**question) == pair.plain.executions(**question)
+
+
 def test_small_log_makes_no_index(pair):
     pair.plain.executions()
     assert not os.path.exists(pair.file)

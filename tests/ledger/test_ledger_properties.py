@@ -98,7 +98,7 @@ def test_depth_is_limited_by_us_and_not_by_the_version_of_python():
 
 
 @pytest.mark.parametrize(
-    "change", [{"seq": True}, {"seq": 0}, {"seq": "1"}, {"prev": "x" * 64}, {"at": 1}, {"kind": None}]
+    "change", [{"seq": True}, {"seq": 2**70}, {"seq": 0}, {"seq": "1"}, {"prev": "x" * 64}, {"at": 1}, {"kind": None}]
 )
 def test_entry_with_a_wrong_frame_is_refused(change):
     frame = {"seq": 1, "prev": "0" * 64, "at": "2026-12-01T00:00:00.000Z", "kind": "notice"}

@@ -134,6 +134,33 @@ def test_changed_file_is_damage_when_its_command_changed_or_a_field_is_gone(ledg
     assert ledger.pending() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("command", 3),
+        ("cwd", None),
+        ("uid", "0"),
+        ("uid", True),
+        ("created_boot_s", "x"),
+        ("created_at", "yesterday"),
+        ("forceable", 1),
+        ("format", 2),
+        ("id", ["a-1"]),
+        ("new_field", ""),
+    ],
+)
+def test_field_of_another_type_is_damage(ledger, state, name, value):
+    request_id = ledger.keep_request(asked("rm x"), change_of())
+    path = os.path.join(state, "requests", request_id + ".json")
+    with open(path) as file:
+        fields = json.load(file)
+    with open(path, "w") as file:
+        json.dump({**fields, name: value}, file)
+    with pytest.raises(StateDamaged):
+        ledger.request(request_id)
+    assert ledger.pending() == []
+
+
 def test_file_that_was_moved_to_another_id_is_damage(ledger, state):
     request_id = ledger.keep_request(asked("rm x"), change_of())
     os.rename(os.path.join(state, "requests", request_id + ".json"), os.path.join(state, "requests", "a-zzz.json"))
