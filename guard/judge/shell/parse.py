@@ -91,13 +91,15 @@ def parse(source: bytes) -> Script:
     items = reader.statements(root.children, 0, len(source))
     if root.has_error and not any(isinstance(item, Opaque) for item in items):
         items.append(Opaque((0, len(source)), "shell.syntax", "the shell grammar finds an error here"))
+    if reader.code_like or reader.data_evaluated or reader.arith_names:
+        reader.check_evaluation(items)
     return Script(tuple(items), reader.values, frozenset(reader.functions), reader.wild, reader.evaluates())
 
 
 class _Reader:
     """One pass over one text."""
 
-    __slots__ = ("source", "depth", "values", "functions", "wild", "arith_names", "data_evaluated")
+    __slots__ = ("source", "depth", "values", "functions", "wild", "arith_names", "data_evaluated", "code_like")
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -107,6 +109,8 @@ class _Reader:
         self.wild = False
         self.arith_names: set[str] = set()
         self.data_evaluated = False
+        self.code_like = False
+        """Some literal looks like code that bash would run if it evaluated it."""
 
     def evaluates(self) -> bool:
         """Whether bash evaluates data here: arithmetic or subscripts fed by more than literals and counters."""
@@ -122,6 +126,19 @@ class _Reader:
                 if word is None or word.value is None or not word.value.lstrip("-").isdigit():
                     return True
         return False
+
+    def check_evaluation(self, items: "list[Node]") -> None:
+        """Opaque when bash evaluates data and the text itself holds data that would run something."""
+        if not self.evaluates():
+            return
+        suspicious = self.code_like or any(
+            word is not None and word.value is not None and any(char in word.value for char in "$`[")
+            for given in self.values.values()
+            for word in given
+        )
+        if suspicious:
+            whole = (0, len(self.source))
+            items.append(Opaque(whole, "shell.evaluated", "bash evaluates data, and the text holds data that looks like code"))
 
     # -- statements -------------------------------------------------------------------------------------------
 
@@ -390,9 +407,7 @@ class _Reader:
         span = (node.start_byte, node.end_byte)
         if literal:
             text = self.source[span[0] : span[1]].decode("utf-8", "replace")
-            if "\\\n" in text:
-                # A joined reading of the whole text is not faithful here, so it cannot vouch for the rest.
-                return Word(span, text, (), quoted=True)
+            self.code_like = self.code_like or "$(" in text or "`" in text
             return Word(span, text, (), quoted=True)
         return self._scan(span[0], span[1], self._expansion_nodes(node), heredoc=True)[0]
 
@@ -798,7 +813,12 @@ class _Reader:
             parts.append("".join(buffer))
         if opaque:
             parts.append(Expansion("opaque", "", True, tuple(opaque)))
-        known = all(isinstance(part, str) for part in parts)
+        known = True
+        for part in parts:
+            if not isinstance(part, str):
+                known = False
+            elif "$(" in part or "`" in part or "${" in part:
+                self.code_like = True
         if not known:
             if brace:
                 commas = any(isinstance(part, str) and COMMA in part for part in parts)
@@ -954,6 +974,9 @@ class _Reader:
         for first, last in [*sorted(covered), (end, end)]:
             piece = self.source[at:first]
             at = max(at, last)
+            if b"<(" in piece or b">(" in piece:
+                runs.append(Opaque((first - len(piece), first), "shell.unread", "a substitution that the grammar does not see"))
+                continue
             if b"$" not in piece and b"`" not in piece:
                 continue
             index = 0

@@ -15,6 +15,8 @@ OPEN, COMMA, CLOSE = "\x01", "\x02", "\x03"
 """Unquoted brace characters while a word is being read; the text itself cannot hold control characters."""
 
 MAX_BRACE_WORDS = 256
+MAX_BRACES = 64
+"""Opening braces in one word; each costs a pass over the word."""
 
 _SIMPLE_ESCAPES = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
@@ -81,6 +83,8 @@ def ansi_c(text: str) -> "str | None":
 
 def braces(text: str) -> "list[str] | None":
     """The words that brace expansion makes of a text with marked braces; None when there are too many."""
+    if text.count(OPEN) > MAX_BRACES:
+        return None
     results = [text]
     done: list[str] = []
     rounds = 0

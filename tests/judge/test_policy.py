@@ -1,0 +1,128 @@
+"""Levels become decisions by enforcement, peers, actor and policy."""
+
+import pytest
+
+from guard.judge.classify import check
+from guard.types import Actor, Enforcement, Facts, Level, Mode, Policy, Profile
+
+STRICT = Enforcement(("local", "net", "bus", "observe", "netadm", "block"), "strict", 4, True)
+
+
+def _verdict(command, **more):
+    assessment = check(command, **more)
+    return assessment.decision.verdict, assessment.decision.code
+
+
+def test_a_plain_reader_runs_where_nothing_is_enforced():
+    assert _verdict("df -h | tail -n +2") == ("run", "plain-reader")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git status", "grep -r x .", "sort *", "rg x", "x=$y; echo $((x + 1))", "cat x | xargs sort", "lsof -i", "man ls", "KUBECONFIG=/srv/k ls", "cat $f"],
+)
+def test_a_read_that_is_not_plain_needs_a_stamp_where_nothing_is_enforced(command):
+    assert check(command).level == Level.R0
+    assert _verdict(command)[0] == "needs_stamp"
+
+
+@pytest.mark.parametrize("command", ["git status", "grep -r x .", "sort *", "x=$y; echo $((x + 1))", "cat x | xargs sort", "lsof -i", "man ls"])
+def test_the_same_read_runs_inside_the_sandbox(command):
+    assert _verdict(command, enforcement=STRICT) == ("run", "read")
+
+
+def test_profiles_follow_what_the_command_needs():
+    assert check("df -h").profile == Profile.LOCAL
+    assert check("systemctl status nginx | head").profile == Profile.BUS
+    assert check("curl -s http://localhost:8080/").profile == Profile.NET
+    assert check("curl -s http://localhost:8080/").ports == (8080,)
+    assert check("lsof -i").profile == Profile.OBSERVE
+    assert check("iptables -S").profile == Profile.NETADM
+    assert check("fdisk -l /dev/sda").profile == Profile.BLOCK
+    assert check("ssh web1 uptime").profile == Profile.REMOTE
+
+
+def test_an_extra_right_is_for_one_program_only():
+    assert check("fdisk -l /dev/sda; cat x").profile == Profile.NONE
+    assert check("iptables -S | sh").level >= Level.R2
+    assert _verdict("fdisk -l /dev/sda; cat x", enforcement=STRICT)[0] == "needs_stamp"
+
+
+def test_a_peer_that_nobody_named_needs_a_stamp():
+    command = "curl -s https://example.org/x"
+    assert _verdict(command, enforcement=STRICT) == ("needs_stamp", "egress")
+    assert _verdict(command, enforcement=STRICT, policy=Policy(peers=["example.org"])) == ("run", "read")
+    assert _verdict(command, enforcement=STRICT, policy=Policy(person_peers=["example.org:443"])) == ("run", "read")
+    assert _verdict("curl -s http://127.0.0.1/x", enforcement=STRICT) == ("run", "read")
+
+
+def test_a_kernel_that_cannot_limit_ports_does_not_enforce_net():
+    weak = Enforcement(("local", "net"), "strict", 3, True)
+    assert _verdict("curl -s http://127.0.0.1/x", enforcement=weak) == ("needs_stamp", "cannot-enforce")
+
+
+def test_a_read_on_a_named_machine_runs():
+    assert _verdict("ssh web1 uptime", policy=Policy(peers=["web1"])) == ("run", "read")
+    assert _verdict("ssh web1 uptime") == ("needs_stamp", "egress")
+    assert _verdict("ssh web1 git status", policy=Policy(peers=["web1"]))[0] == "needs_stamp"
+
+
+def test_levels_above_r0_need_a_person():
+    assert _verdict("touch x") == ("needs_stamp", "level")
+    assert _verdict("apt install x") == ("needs_stamp", "level")
+    decision = check("rm -rf x").decision
+    assert (decision.verdict, decision.forceable) == ("refuse", True)
+
+
+def test_modes_change_what_is_allowed_at_most():
+    read_only, lab = Policy(mode=Mode.READ_ONLY), Policy(mode=Mode.LAB)
+    assert check("touch x", policy=read_only).decision.forceable is False
+    assert _verdict("touch x", policy=read_only) == ("refuse", "mode")
+    assert _verdict("ls", policy=read_only)[0] == "run"
+    assert _verdict("touch x", policy=lab) == ("run", "mode")
+    assert _verdict("apt install x", policy=lab)[0] == "needs_stamp"
+    assert _verdict("rm -rf x", policy=lab)[0] == "refuse"
+
+
+def test_a_freeze_stops_everything_above_r0():
+    frozen = Policy(frozen="maintenance")
+    assert _verdict("touch x", policy=frozen) == ("refuse", "frozen")
+    assert _verdict("ls", policy=frozen)[0] == "run"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "opsx approve a-1", "sudo opsx approve a-1", "bash -c 'opsx approve a-1'", "x=approve; opsx $x a-1", "opsagent -p hi", "opsagent-mcp", "opsx approve --force -- rm -rf x", "OPSAGENT_HOME=/tmp/x ls",
+        "export OPSAGENT_HOME=/tmp/x", "env OPSAGENT_HOME=/tmp/x ls", "opsx list --config x", "opsx exec --actor person -- ls", "echo x > ~/.config/opsagent/config.toml", "rm -rf /var/lib/opsagent", "sed -i s/a/b/ /opt/opsagent/core.py",
+        "cd /opt/opsagent && touch core.py", "cp x /opt/opsagent/.venv/lib/x.py", "mv /opt/opsagent /tmp/x", "opsx rules trust x", "opsx thaw", "find /opt/opsagent -delete", "yes | opsx approve a-1", "tar -xf x -C /opt/opsagent", "chmod -R 777 /opt/opsagent",
+    ],
+)  # fmt: skip
+def test_nobody_below_a_person_approves(command):
+    policy = Policy(own_paths=["/opt/opsagent"])
+    for actor in (Actor.AGENT, Actor.RUNBOOK, Actor.HOOK):
+        decision = check(command, cwd="/srv", actor=actor, policy=policy).decision
+        assert (decision.verdict, decision.code, decision.forceable) == ("refuse", "law-6", False)
+
+
+@pytest.mark.parametrize("command", ["opsx check -- 'rm -rf x'", "opsx explain -- ls", "opsx executions", "opsx list", "opsx show e-1", "opsx audit"])
+def test_an_agent_may_look_at_what_opsagent_knows(command):
+    assert check(command).level == Level.R0
+
+
+def test_a_person_may_approve():
+    assert check("opsx approve a-1", actor=Actor.PERSON).decision.verdict == "needs_stamp"
+
+
+def test_facts_raise_and_never_lower():
+    linked = Facts({"/srv/link": "/etc/shadow"}, {})
+    assert check("cat /srv/link").level == Level.R0
+    assert check("cat link", cwd="/srv", facts=linked).level == Level.R2
+    device = Facts({}, {"/srv/x": "device"})
+    assert check("cat /srv/x", facts=device).level == Level.R2
+    assert check("echo a > /srv/x", facts=device).level == Level.R3
+    assert check("cat /etc/shadow", facts=Facts({"/etc/shadow": "/srv/plain"}, {"/srv/plain": "file"})).level == Level.R2
+
+
+def test_questions_name_what_facts_would_matter():
+    assert check("cat link > out", cwd="/srv").questions == ("/srv/out", "/srv/link")
