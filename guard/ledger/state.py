@@ -300,8 +300,14 @@ class StateFolder:
             raise state_error_of(error, f"the state folder {self.path}") from error
 
     def _check_parents(self, parent: str) -> None:
-        """Nobody else may be able to move the folder away. A sticky folder such as /tmp protects its entries itself."""
+        """Nobody else may be able to move the folder away. A sticky folder such as /tmp protects its entries itself.
+
+        For an ordinary user the walk ends at the home folder: whoever owns what is above it (a file server's
+        administrator, mostly) is trusted with the whole account. Source: sshd_config(5), StrictModes. Root trusts
+        nobody.
+        """
         current = os.path.realpath(parent)
+        last = "/" if os.geteuid() == 0 else _real_home()
         while True:
             info = os.stat(current)
             open_to_all = info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX
@@ -315,7 +321,7 @@ class StateFolder:
                     not_done="nothing was recorded",
                     hint=f"chmod o-w {current}" if open_to_all else f"set {HOME_VARIABLE} to a folder of your own",
                 )
-            if current == "/":
+            if current in ("/", last):
                 return
             current = os.path.dirname(current)
 
@@ -375,6 +381,13 @@ class StateFolder:
                 not_done="nothing was recorded",
                 hint="use the newer opsagent that wrote it",
             )
+
+
+def _real_home() -> str:
+    try:
+        return os.path.realpath(home_of_user())
+    except StateError:
+        return "/"
 
 
 def _uid_of_the_unmapped() -> int:

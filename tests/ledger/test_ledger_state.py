@@ -189,6 +189,31 @@ def test_parent_of_another_user_is_refused(tmp_path, monkeypatch):
     assert os.listdir(parent) == []
 
 
+@pytest.mark.parametrize("who", ["root", "user"])
+def test_what_is_above_the_home_is_trusted_by_a_user_and_not_by_root(tmp_path, monkeypatch, who):
+    server = tmp_path / "server"
+    home = server / "home"
+    home.mkdir(parents=True)
+    real = os.geteuid()
+    if who == "user" and real == 0:
+        os.chown(home, 12345, 12345)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: pwd.struct_passwd(("me", "x", uid, 0, "", str(home), "/bin/sh")))
+    server.chmod(0o777)
+    if who == "root":
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        with pytest.raises(StateUnsafe, match="above the state folder"):
+            StateFolder.open(str(home / "state"))
+        assert os.listdir(home) == []
+        return
+    (home / "state").mkdir(mode=0o700)
+    if real == 0:
+        os.chown(home / "state", 12345, 12345)
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(StateUnsafe, match="written by everybody"):
+        StateFolder.open(str(server / "state"))
+    StateFolder(str(home / "state"))._check_parents(str(home))
+
+
 def test_file_in_the_way_of_the_folder_is_an_error(tmp_path):
     (tmp_path / "state").write_text("")
     with pytest.raises(StateUnsafe):
