@@ -3,72 +3,29 @@
 It only looks. A question that asks for a change gets the matching look and the sentence that this would be a change.
 """
 
-import os
 import queue
 import threading
-import time
 
-from runbooks import planner, runner
-from runbooks.catalogue import OVERVIEW, RANKED, members_of
-from runbooks.model import Where
-from runbooks.report import Report, error_of, finding_json, report_of
+from runbooks import runner
+from runbooks.look import BRAIN, look, this_machine
+from runbooks.report import Report, error_of, finding_json
 from runbooks.wording import answer_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from dialogue.confirm import Answer as Consent
     from dialogue.events import Event
     from dialogue.protocol import Abilities, Turn
-    from runbooks.model import Ask
-
-NAME = "offline"
-
-
-def this_machine(*, now_s: "float | None" = None, light: bool = False) -> Where:
-    """This machine and moment, as the runbooks may know them."""
-    return Where(os.uname().nodename, os.geteuid(), time.time() if now_s is None else now_s, light)
-
-
-def look(
-    text: str,
-    ask: "Ask",
-    where: Where,
-    *,
-    utc: "Callable[[], str]",
-    lang: str = "",
-    known: "Sequence[str]" = RANKED,
-    total_s: float = runner.TOTAL_S,
-    on_step: "Callable[[runner.Step], None] | None" = None,
-    stopped: "Callable[[], bool] | None" = None,
-) -> Report:
-    """Answers a question about this machine.
-
-    Args:
-        ask: runs one argv as a read through the guard (`capabilities.run.read_only_runner`).
-        lang: `en` or `zh`; "" answers in the language of the question.
-    Raises:
-        runner.Stopped: `stopped` said so.
-    """
-    at = utc()
-    plan = planner.plan(text, known=known)
-    if lang:
-        plan = plan.replace(lang=lang)
-    ids: dict[str, None] = {}
-    for chosen in plan.chosen:
-        ids.update(dict.fromkeys(members_of(chosen.id)))
-    if any(chosen.id == OVERVIEW for chosen in plan.chosen):
-        where = where.replace(light=True)
-    checked = runner.run(list(ids), ask, where, utc=utc, total_s=total_s, on_step=on_step, stopped=stopped)
-    return report_of(where.host, at, NAME, plan, checked.findings, checked.answers)
+    from runbooks.model import Ask, Where
 
 
 class OfflineSession:
     """`dialogue.protocol.BrainSession` over the runbooks: each turn is a question of its own."""
 
-    name = NAME
+    name = BRAIN
     abilities: "Abilities"
 
     def __init__(
@@ -126,7 +83,7 @@ class OfflineSession:
             yield events.Error("internal", f"the checks broke: {type(got).__name__}", "nothing was changed", "")
             yield events.TurnCompleted(1)
 
-    def _work(self, text: str, where: Where, told: "queue.SimpleQueue[Any]") -> None:
+    def _work(self, text: str, where: "Where", told: "queue.SimpleQueue[Any]") -> None:
         try:
             told.put(
                 look(
@@ -175,7 +132,7 @@ def _step_events(step: runner.Step) -> "Iterator[Event]":
     )
 
 
-def _report_events(report: Report, where: Where) -> "Iterator[Event]":
+def _report_events(report: Report, where: "Where") -> "Iterator[Event]":
     from dialogue import events
 
     for finding in (*report.findings, *report.not_checked):

@@ -6,6 +6,7 @@ of a session, because its readers follow along.
 
 from agent import offline
 from guard.errors import UsageError
+from runbooks.look import look, this_machine
 from runbooks.report import report_json
 from runbooks.wording import answer_text, nagios_text
 
@@ -75,8 +76,8 @@ def answer(
     Raises:
         runbooks.runner.Stopped: interrupted.
     """
-    where = offline.this_machine()
-    report = offline.look(
+    where = this_machine()
+    report = look(
         question.text,
         ask,
         where,

@@ -7,10 +7,30 @@ if TYPE_CHECKING:
     from runbooks.model import Runbook
 
 OVERVIEW = "overview"
-OVERVIEW_MEMBERS = ("disk", "memory", "cpu", "services", "logs")
+OVERVIEW_MEMBERS = ("disk", "memory", "oom", "cpu", "io", "services", "logs")
 """What an overview looks at, in the order of a first look: what stops a machine soonest comes first."""
 
-RANKED = ("disk", "memory", "cpu", "services", "logs")
+RANKED = (
+    "disk",
+    "memory",
+    "oom",
+    "cpu",
+    "io",
+    "services",
+    "logs",
+    "processes",
+    "net",
+    "ports",
+    "time",
+    "reboot",
+    "dns",
+    "logins",
+    "timers",
+    "containers",
+    "certs",
+    "bigfiles",
+    "updates",
+)
 """All runbooks but the overview. When time runs short, the first ones have finished."""
 
 

@@ -159,19 +159,37 @@ class Answer(Value):
 class Where(Value):
     """The machine and the moment, as far as a runbook may know them without asking."""
 
-    __slots__ = ("host", "euid", "now_s", "light")
+    __slots__ = ("host", "euid", "now_s", "light", "words", "numbers", "paths")
     host: str
     euid: int
     now_s: float
     """Unix time when the question was taken."""
     light: bool
     """Part of an overview: leave out what needs a second sample."""
+    words: "tuple[str, ...]"
+    """The question's Latin words in lower case (a service's name may be among them)."""
+    numbers: "tuple[int, ...]"
+    """The question's whole numbers (a port may be among them)."""
+    paths: "tuple[str, ...]"
+    """The question's absolute paths."""
 
-    def __init__(self, host: str, euid: int, now_s: float, light: bool = False) -> None:
+    def __init__(
+        self,
+        host: str,
+        euid: int,
+        now_s: float,
+        light: bool = False,
+        words: "Iterable[str]" = (),
+        numbers: "Iterable[int]" = (),
+        paths: "Iterable[str]" = (),
+    ) -> None:
         self.host = host
         self.euid = euid
         self.now_s = now_s
         self.light = light
+        self.words = tuple(words)
+        self.numbers = tuple(numbers)
+        self.paths = tuple(paths)
 
 
 class Finding(Value):

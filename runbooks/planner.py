@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MOST = 3
 """So many runbooks at most: an answer about everything is the overview's job."""
 
+MOST_CHARACTERS = 4000
+"""So much of a question is read; a longer text is a log or a file, not a question."""
+
 
 class Chosen(Value):
     """One runbook and the words of the question that chose it."""
@@ -64,10 +67,10 @@ def plan(text: str, *, known: "Sequence[str]" = RANKED) -> Plan:
     """The runbooks for a question, in any mix of English and Chinese.
 
     Args:
-        text: the question; only its first 4,000 characters are looked at.
+        text: the question; only its first MOST_CHARACTERS are looked at.
         known: the runbooks that may be chosen.
     """
-    question = Question(text[:4000])
+    question = Question(text[:MOST_CHARACTERS])
     change = change_in(question)
     scores, because, last = {}, {}, {}
     for id in (OVERVIEW, *known):

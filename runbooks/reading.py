@@ -4,6 +4,8 @@ The rule behind all of it: an exit code that is not zero, a missing program, a t
 command that the sandbox hindered are reasons for "not checked", never for "fine".
 """
 
+import time
+
 from runbooks.model import Answer, Finding, Severity, Words
 
 TYPE_CHECKING = False
@@ -120,6 +122,14 @@ def says_permission(text: str) -> bool:
     return any(words in lower for words in _PERMISSION)
 
 
+def says_no_systemd(answer: "Answer | None") -> bool:
+    """systemctl or timedatectl is missing, or says that systemd does not run this machine."""
+    if answer is None or not answer.ended:
+        return False
+    said = f"{answer.stderr} {answer.stdout[:300]}".lower()
+    return answer.exit_code == 127 or "not been booted with systemd" in said or "failed to connect to bus" in said
+
+
 def first_line(text: str, limit: int = 160) -> str:
     """The first line that is not blank, cut to `limit` characters."""
     for line in text.splitlines():
@@ -168,3 +178,44 @@ def of_answers(have: "Answers", keys: "Sequence[str]") -> "Answer | None":
         if answer is not None:
             return answer
     return None
+
+
+def vmstat_row(answer: "Answer | None") -> "dict[str, float] | None":
+    """The last sample of `vmstat 1 2` by column, or None when it is another program's output or none."""
+    if answer is None or not answer.ended or answer.exit_code:
+        return None
+    lines = [line.split() for line in answer.stdout.splitlines() if line.strip()]
+    if len(lines) < 4 or "us" not in lines[1] or len(lines[1]) != len(lines[-1]):
+        return None
+    row = {}
+    for name, value in zip(lines[1], lines[-1], strict=True):
+        number = number_of(value)
+        if number is None:
+            return None
+        row[name] = number
+    return row
+
+
+def iso_s(stamp: str) -> "float | None":
+    """Unix time of an ISO stamp such as `2026-12-01T04:50:12+0000` or `…,123456+00:00` (dmesg writes a comma)."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
+    except ValueError:
+        return None
+
+
+def local_stamp(at_s: float) -> str:
+    """A moment for a sentence, in the local zone with its offset: `2026-12-01 04:12 +0000`."""
+    return time.strftime("%Y-%m-%d %H:%M %z", time.localtime(at_s))
+
+
+def age(seconds: float) -> "tuple[str, str]":
+    """A span in the largest fitting unit, in English and Chinese: `("3 days", "3 天")`."""
+    seconds = max(0.0, seconds)
+    for size, en, zh in ((86_400, "day", "天"), (3600, "hour", "小时"), (60, "minute", "分钟")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {en}{'' if count == 1 else 's'}", f" {count} {zh}"
+    return "less than a minute", "不到一分钟"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import time
 from typing import TYPE_CHECKING
 
 from capabilities.registry import JSON, BadArguments, Tool, hints_of, parameters
 from capabilities.run import read_only_runner
 from guard.types import Level
-from runbooks import planner, runner
-from runbooks.catalogue import OVERVIEW, RANKED, members_of
-from runbooks.model import Where
-from runbooks.report import report_json, report_of
+from runbooks.catalogue import OVERVIEW, RANKED
+from runbooks.look import look, this_machine
+from runbooks.report import report_json
 from runbooks.wording import answer_text
 
 if TYPE_CHECKING:
@@ -32,20 +29,17 @@ def runbook_tool(guard: execution.Guard, call: Call) -> Tool:
                 not_done="nothing was looked at",
                 hint=f"id is one of {', '.join((OVERVIEW, *RANKED))}",
             )
-        plan = planner.plan(arguments.get("question", ""))
-        ids = [chosen.id for chosen in plan.chosen]
-        if "id" in arguments:
-            ids = [arguments["id"]]
-            plan = planner.Plan([planner.Chosen(arguments["id"])])
-        members = dict.fromkeys(member for id in ids for member in members_of(id))
-        now_s = time.time()
-        where = Where(os.uname().nodename, os.geteuid(), now_s, OVERVIEW in ids)
-        ask = read_only_runner(guard, cwd="/", shell=call.shell, session=call.session, cancel=call.cancel)
-        utc = guard.clock.utc
-        at = utc()
-        checked = runner.run(list(members), ask, where, utc=utc, stopped=call.stopped)
-        report = report_of(where.host, at, NAME, plan, checked.findings, checked.answers)
-        return report_json(report, answer_text(report, now_s=now_s))
+        where = this_machine()
+        report = look(
+            arguments.get("question", ""),
+            read_only_runner(guard, cwd="/", shell=call.shell, session=call.session, cancel=call.cancel),
+            where,
+            utc=guard.clock.utc,
+            id=arguments.get("id", ""),
+            brain=NAME,
+            stopped=call.stopped,
+        )
+        return report_json(report, answer_text(report, now_s=where.now_s))
 
     return Tool(
         NAME,

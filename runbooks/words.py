@@ -28,7 +28,7 @@ def stem(word: str) -> str:
 class Question:
     """A question, read once: its language, its words and its text without blanks between Chinese and Latin."""
 
-    __slots__ = ("text", "lang", "words", "shown")
+    __slots__ = ("text", "lang", "words", "shown", "_original")
 
     def __init__(self, text: str) -> None:
         lower = text.lower().replace("\u2019", "'").replace("i/o", "io")
@@ -38,7 +38,36 @@ class Question:
         """Stems; `<path>` for a path, `<n>` for a number, `.` where a clause ends."""
         self.shown: list[str] = []
         """The word as written, for each of `words`."""
+        self._original = text
         self._split(lower)
+
+    @property
+    def names(self) -> "list[str]":
+        """The Latin words as written, in lower case, each once."""
+        marks = (".", "<path>", "<n>")
+        return list(dict.fromkeys(s for w, s in zip(self.words, self.shown, strict=True) if w not in marks))
+
+    @property
+    def numbers(self) -> "list[int]":
+        """The whole numbers of up to nine digits, each once."""
+        digits = (shown for shown in self.shown if shown.isascii() and shown.isdigit() and len(shown) < 10)
+        return list(dict.fromkeys(map(int, digits)))
+
+    @property
+    def paths(self) -> "list[str]":
+        """The absolute paths, each once, as written. A slash within a word (and/or, http://x) begins none."""
+        text, found = self._original, []
+        at = text.find("/")
+        while at >= 0:
+            path = _path_of(text[at:])[0]
+            before = text[at - 1 : at]
+            if (
+                not (before.isascii() and before != "" and (before.isalnum() or before in "/.:~-"))
+                and path[1:2].isalnum()
+            ):
+                found.append(path)
+            at = text.find("/", at + max(1, len(path)))
+        return list(dict.fromkeys(found))
 
     def _split(self, lower: str) -> None:
         for piece in lower.split():

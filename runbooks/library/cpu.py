@@ -6,7 +6,7 @@ together with CPU pressure or a run queue.
 
 from runbooks.cgroup import CpuLimit, cpu_limit, cpu_paths
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import files_command, files_in, not_checked, number_of, percent, pressure, why_not
+from runbooks.reading import files_command, files_in, not_checked, number_of, percent, pressure, vmstat_row, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -260,16 +260,10 @@ def _names_of_ps(answer: "Answer | None") -> "list[tuple[str, float]]":
 
 
 def _second_of_vmstat(answer: "Answer | None") -> "dict[str, float] | None":
-    if answer is None or not answer.ended or answer.exit_code:
+    row = vmstat_row(answer)
+    if row is None or not {"r", "id", "wa"} <= row.keys():
         return None
-    lines = [line.split() for line in answer.stdout.splitlines() if line.strip()]
-    if len(lines) < 4 or not {"r", "id", "wa"} <= set(lines[1]) or len(lines[1]) != len(lines[-1]):
-        return None
-    row = {name: number_of(value) for name, value in zip(lines[1], lines[-1], strict=True)}
-    idle, waiting, running, stolen = row["id"], row["wa"], row["r"], row.get("st")
-    if idle is None or waiting is None or running is None:
-        return None
-    sample = {"busy": max(0.0, 100 - idle - waiting), "running": running}
-    if stolen is not None:
-        sample["steal"] = stolen
+    sample = {"busy": max(0.0, 100 - row["id"] - row["wa"]), "running": row["r"]}
+    if "st" in row:
+        sample["steal"] = row["st"]
     return sample

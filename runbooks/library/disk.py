@@ -34,7 +34,7 @@ def commands(have: "Answers", where: "Where") -> "list[Command]":
     """First the mount table; then one `df` for local file systems and one for each that can hang."""
     if "mounts" not in have:
         return [Command("mounts", files_command(PATHS), 3.0)]
-    mounts = _to_ask(have)
+    mounts = to_ask(have)
     local = [mount.point for mount in mounts if not mount.remote]
     asked: list[Command] = []
     if local and "df" not in have:
@@ -58,7 +58,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
         return [not_checked(ID, TITLE, why, have.get("mounts"))]
     every = mounts_in(table[PATHS[0]])
     findings = _read_only(every, table.get(PATHS[1], ""), have["mounts"])
-    asked = _to_ask(have)
+    asked = to_ask(have)
     figures: dict[tuple[int, int, int], str] = {}
     for mount in asked:
         answer = have.get(f"df:{mount.point}") or have.get("df")
@@ -94,7 +94,8 @@ def space_in(df_output: str, point: str) -> "tuple[int, int, int, int] | None":
     return None
 
 
-def _to_ask(have: "Answers") -> "list[Mount]":
+def to_ask(have: "Answers") -> "list[Mount]":
+    """The mounts that `df` is asked about: not those that are read-only on purpose, and no unprintable names."""
     table = files_in(have.get("mounts"), PATHS)
     mounts = [mount for mount in mounts_in(table.get(PATHS[0], "")) if not mount.read_only or mount.turned_read_only]
     return [mount for mount in mounts if mount.point.isprintable()][:MOST_MOUNTS]
@@ -132,7 +133,7 @@ def _space(mount: "Mount", total: int, used: int, available: int, capacity: int,
         number=round(left / GIB, 1) if because else capacity,
         unit="GiB" if because else "%",
         threshold=LEFT if because else SPACE,
-        next=f"du -xhd1 {_quoted(mount.point)}" if severity != Severity.OK else "",
+        next=f"du -xhd1 {quoted(mount.point)}" if severity != Severity.OK else "",
         answer=answer,
     )
 
@@ -151,7 +152,7 @@ def _no_answer(mount: "Mount", answer: "Answer | None") -> Finding:
             subject=mount.point,
             number=seconds,
             unit="s",
-            next=f"grep -F {_quoted(' ' + mount.point + ' ')} /proc/self/mountinfo",
+            next=f"grep -F {quoted(' ' + mount.point + ' ')} /proc/self/mountinfo",
             answer=answer,
         )
     why = why_not(answer, "df")
@@ -206,7 +207,7 @@ def _inodes(local: "list[Mount]", answer: "Answer | None") -> "list[Finding]":
                     number=share,
                     unit="%",
                     threshold=INODES,
-                    next=f"du --inodes -xd2 {_quoted(mount.point)}",
+                    next=f"du --inodes -xd2 {quoted(mount.point)}",
                     answer=answer,
                 )
             )
@@ -267,7 +268,8 @@ def amount(size_bytes: float) -> str:
     return f"{size_bytes / GIB:.1f} GiB"
 
 
-def _quoted(path: str) -> str:
+def quoted(path: str) -> str:
+    """The path as one word of a shell command."""
     from shlex import quote
 
     return quote(path)

@@ -3,7 +3,7 @@
 import time
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import first_line, not_checked, says_permission, why_not
+from runbooks.reading import first_line, iso_s, not_checked, says_permission, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _plain_entry(line: str, now_s: float) -> "tuple[float, str, str, str] | None
     """Unix time, clock time, writer and message of a syslog line in the traditional or the ISO form."""
     if line[4:5] == "-" and line[10:11] == "T":
         fields = line.split(" ", 3)
-        when = _iso_s(fields[0])
+        when = iso_s(fields[0])
         if len(fields) < 4 or when is None:
             return None
         return when, fields[0][11:16], fields[2].rstrip(":").partition("[")[0], first_line(fields[3], 120)
@@ -171,12 +171,3 @@ def _plain_entry(line: str, now_s: float) -> "tuple[float, str, str, str] | None
     if when > now_s + 86_400:  # the form has no year: December read in January
         when = time.mktime((year - 1, month, int(fields[1]), hour, minute, second, 0, 0, -1))
     return when, fields[2][:5], fields[4].rstrip(":").partition("[")[0], first_line(fields[5], 120)
-
-
-def _iso_s(stamp: str) -> "float | None":
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return None

@@ -9,9 +9,9 @@ from runbooks.reading import (
     gib,
     is_absent,
     not_checked,
-    number_of,
     percent,
     pressure,
+    vmstat_row,
     why_not,
 )
 
@@ -213,15 +213,9 @@ def _swap(files: "dict[str, str]", have: "Answers") -> "list[Finding]":
 
 
 def _moved(answer: "Answer") -> "float | None":
-    """KiB a second in and out of swap, from the last line of `vmstat 1 2`; None when it does not tell."""
-    if not answer.ended or answer.exit_code:
-        return None
-    lines = [line.split() for line in answer.stdout.splitlines() if line.strip()]
-    if len(lines) < 4 or "si" not in lines[1] or "so" not in lines[1] or len(lines[-1]) != len(lines[1]):
-        return None
-    row = dict(zip(lines[1], lines[-1], strict=True))
-    moved_in, moved_out = number_of(row["si"]), number_of(row["so"])
-    return None if moved_in is None or moved_out is None else moved_in + moved_out
+    """KiB a second in and out of swap; None when vmstat does not tell."""
+    row = vmstat_row(answer)
+    return None if row is None or not {"si", "so"} <= row.keys() else row["si"] + row["so"]
 
 
 def _swapped(files: "dict[str, str]") -> float:

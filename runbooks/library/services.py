@@ -1,10 +1,13 @@
 """Failed and restarting units of systemd, with their result and time."""
 
+from runbooks.changes import UNITS
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import not_checked, why_not
+from runbooks.reading import not_checked, says_no_systemd, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runbooks.model import Answer, Answers, Where
 
 ID = "services"
@@ -32,24 +35,40 @@ DETAILED = 8
 SHOWN = 5
 
 
+LISTING = (
+    "systemctl",
+    "list-units",
+    "--all",
+    "--state=failed,auto-restart",
+    "--no-legend",
+    "--plain",
+    "--no-pager",
+)
+DETAILS = "--property=Id,Result,ExecMainStatus,NRestarts,StateChangeTimestamp"
+NAMED = "--property=Id,LoadState,ActiveState,SubState,UnitFileState,Result,ExecMainStatus,StateChangeTimestamp"
+
+
 def commands(have: "Answers", where: "Where") -> "list[Command]":
-    """The system's state and the failed units; then what happened to the first of them."""
+    """The system's state, the failed units and those that the question names; then what happened to the failed."""
     if "units" not in have:
-        listing = (
-            "systemctl",
-            "list-units",
-            "--all",
-            "--state=failed,auto-restart",
-            "--no-legend",
-            "--plain",
-            "--no-pager",
-        )
-        return [Command("units", listing, 6.0), Command("state", ("systemctl", "is-system-running"), 6.0)]
-    units = [name for name, _ in _units(have["units"])][:DETAILED]
+        asked = [Command("units", LISTING, 6.0), Command("state", ("systemctl", "is-system-running"), 6.0)]
+        named = named_units(where.words)
+        if named:
+            asked.append(Command("named", ("systemctl", "show", NAMED, "--no-pager", "--", *named), 6.0))
+        return asked
+    units = [name for name, _ in units_in(have["units"])][:DETAILED]
     if units and "show" not in have:
-        fields = "Id,Result,ExecMainStatus,NRestarts,StateChangeTimestamp"
-        return [Command("show", ("systemctl", "show", f"--property={fields}", "--no-pager", "--", *units), 6.0)]
+        return [Command("show", ("systemctl", "show", DETAILS, "--no-pager", "--", *units), 6.0)]
     return []
+
+
+def named_units(words: "Iterable[str]") -> "list[str]":
+    """The units that the question's words name, at most four: names that people use, and `NAME.service` as it is."""
+    found = []
+    for word in words:
+        if word in UNITS:
+            found.append(f"{UNITS[word]}.service")
+    return list(dict.fromkeys(found))[:4]
 
 
 def read(have: "Answers", where: "Where") -> "list[Finding]":
@@ -57,19 +76,14 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     listing, state = have.get("units"), have.get("state")
     why = why_not(listing, "systemctl")
     if why is not None:
-        said = f"{listing.stderr} {listing.stdout}".lower() if listing else ""
-        if (
-            "not been booted with systemd" in said
-            or "failed to connect to bus" in said
-            or (listing and listing.exit_code == 127)
-        ):
+        if says_no_systemd(listing):
             why = Words("systemd does not run here", "本机没有运行 systemd")
         return [not_checked(ID, TITLE, why, listing)]
-    units = _units(listing)
+    units = units_in(listing)
     failed = [name for name, sub in units if sub != "auto-restart"]
     looping = [name for name, sub in units if sub == "auto-restart"]
     details = _details(have.get("show"))
-    findings = []
+    findings = _named(have.get("named"), where)
     if failed:
         findings.append(_failed(failed, details, listing))
     if looping:
@@ -90,7 +104,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
                 answer=state,
             )
         )
-    if not findings:
+    if not failed and not looping:
         findings.append(
             Finding(
                 "services.failed",
@@ -101,6 +115,55 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
                 unit="units",
                 threshold=FAILED,
                 answer=listing,
+            )
+        )
+    return findings
+
+
+def _named(answer: "Answer | None", where: "Where") -> "list[Finding]":
+    """One finding for each unit that the question names."""
+    names = named_units(where.words)
+    if not names:
+        return []
+    why = why_not(answer, "systemctl", empty_is_fine=False)
+    blocks = _details(answer)
+    if why is not None:
+        return [not_checked(ID, Words(", ".join(names), "、".join(names)), why, answer)]
+    findings = []
+    for name in names:
+        rows = blocks.get(name, {})
+        short, active, sub = name.removesuffix(".service"), rows.get("ActiveState", ""), rows.get("SubState", "")
+        since = rows.get("StateChangeTimestamp", "")
+        since_en, since_zh = (f" since {_when(since)}", f"，自 {_when(since)}") if since else ("", "")
+        if rows.get("LoadState") == "not-found" or not active:
+            severity = Severity.NOTE
+            text = Words(f"There is no unit {name}.", f"没有单元 {name}。")
+        elif active == "active":
+            severity = Severity.OK
+            text = Words(f"{short} is {sub or active}{since_en}.", f"{short} 正在运行（{sub or active}{since_zh}）。")
+        elif active == "failed":
+            severity = Severity.WARN
+            shown = _shown(name, rows)
+            text = Words(f"{shown.en} has failed.", f"{shown.zh}已失败。")
+        else:
+            # Stopped and not meant to start at boot is a choice; stopped though enabled is not.
+            severity = (
+                Severity.WARN if rows.get("UnitFileState") == "enabled" and active == "inactive" else Severity.NOTE
+            )
+            tail_en, tail_zh = (", though it is enabled", "，但设为开机启动") if severity == Severity.WARN else ("", "")
+            text = Words(
+                f"{short} is {active} ({sub}){since_en}{tail_en}.",
+                f"{short} 未在运行：{active}（{sub}{since_zh}）{tail_zh}。",
+            )
+        findings.append(
+            Finding(
+                "services.named",
+                severity,
+                text,
+                subject=name,
+                threshold=None,
+                next=f"systemctl status --no-pager -- {name}" if severity != Severity.OK else "",
+                answer=answer,
             )
         )
     return findings
@@ -148,7 +211,7 @@ def _looping(looping: "list[str]", details: "dict[str, dict[str, str]]", answer:
     )
 
 
-def _units(answer: "Answer | None") -> "list[tuple[str, str]]":
+def units_in(answer: "Answer | None") -> "list[tuple[str, str]]":
     """Name and sub-state of each unit in a `systemctl list-units --plain --no-legend` listing."""
     found = []
     for line in answer.stdout.splitlines() if answer is not None and answer.ended else ():

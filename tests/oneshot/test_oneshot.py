@@ -25,6 +25,10 @@ RECORDED = {f"{case.parent.name}/{case.name}": case for case in CASES}
 ANSWER = json.loads((Path(__file__).parents[2] / "docs" / "answer.schema.json").read_text("utf-8"))
 
 
+QUESTIONS = {"reboot": "uptime", "bigfiles": "which files are the largest"}
+"""A bare `reboot` is a request; the other ids are questions as they are."""
+
+
 def machine(*names):
     """An `ask` for a machine made of recordings."""
     rows = [
@@ -44,7 +48,8 @@ HEALTHY = ("disk/debian-healthy", "memory/debian-healthy")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}-{case.name}")
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_every_recorded_machine_gives_an_answer_that_fits_the_schema(case, lang):
-    text, code = answer(case.parent.name, machine(f"{case.parent.name}/{case.name}"), "json", lang)
+    question = QUESTIONS.get(case.parent.name, case.parent.name)
+    text, code = answer(question, machine(f"{case.parent.name}/{case.name}"), "json", lang)
     got = json.loads(text)
     jsonschema.validate(got, ANSWER)
     assert code == (0 if got["findings"] else 8)

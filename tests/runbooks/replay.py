@@ -71,7 +71,15 @@ def play(folder: Path) -> tuple[list[dict], list[tuple[str, ...]], list[tuple[st
 def _play(folder: Path) -> tuple[list[dict], list[tuple[str, ...]], list[tuple[str, ...]]]:
     recording = json.loads((folder / "commands.json").read_text("utf-8"))
     ask = Recorded(recording["answers"])
-    where = Where("web-1", recording.get("euid", 0), recording.get("now_s", NOW_S), recording.get("light", False))
+    where = Where(
+        "web-1",
+        recording.get("euid", 0),
+        recording.get("now_s", NOW_S),
+        recording.get("light", False),
+        recording.get("words", ()),
+        recording.get("numbers", ()),
+        recording.get("paths", ()),
+    )
     checked = runner.run([folder.parent.name], ask, where, utc=lambda: "2026-12-01T04:40:00.000Z")
     missing = [str(answer.reason) for answer in checked.answers if "the recording has no answer" in answer.reason]
     assert not missing, missing

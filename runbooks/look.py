@@ -1,0 +1,63 @@
+"""One question about this machine, from its words to a report. Runs reads through the `ask` that it is given."""
+
+import os
+import time
+
+from runbooks import planner, runner
+from runbooks.catalogue import OVERVIEW, RANKED, members_of
+from runbooks.model import Where
+from runbooks.report import Report, report_of
+from runbooks.words import Question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from runbooks.model import Ask
+
+BRAIN = "offline"
+
+
+def this_machine(*, now_s: "float | None" = None) -> Where:
+    """This machine and moment, as the runbooks may know them."""
+    return Where(os.uname().nodename, os.geteuid(), time.time() if now_s is None else now_s)
+
+
+def look(
+    text: str,
+    ask: "Ask",
+    where: Where,
+    *,
+    utc: "Callable[[], str]",
+    id: str = "",
+    lang: str = "",
+    brain: str = BRAIN,
+    known: "Sequence[str]" = RANKED,
+    total_s: float = runner.TOTAL_S,
+    on_step: "Callable[[runner.Step], None] | None" = None,
+    stopped: "Callable[[], bool] | None" = None,
+) -> Report:
+    """Answers a question about this machine.
+
+    Args:
+        ask: runs one argv as a read through the guard (`capabilities.run.read_only_runner`).
+        id: this runbook, whatever the words say; "" chooses by the words.
+        lang: `en` or `zh`; "" answers in the language of the question.
+    Raises:
+        UnknownRunbook: there is no runbook `id`.
+        runner.Stopped: `stopped` said so.
+    """
+    at = utc()
+    plan = planner.Plan([planner.Chosen(id)], lang=lang or "en") if id else planner.plan(text, known=known)
+    if lang:
+        plan = plan.replace(lang=lang)
+    question = Question(text[: planner.MOST_CHARACTERS])
+    where = where.replace(
+        light=any(chosen.id == OVERVIEW for chosen in plan.chosen),
+        words=tuple(question.names),
+        numbers=tuple(question.numbers),
+        paths=tuple(question.paths),
+    )
+    ids = dict.fromkeys(member for chosen in plan.chosen for member in members_of(chosen.id))
+    checked = runner.run(list(ids), ask, where, utc=utc, total_s=total_s, on_step=on_step, stopped=stopped)
+    return report_of(where.host, at, brain, plan, checked.findings, checked.answers)
