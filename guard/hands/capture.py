@@ -127,7 +127,9 @@ def capture(
     nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
     secret = is_secret or _secret_by_mask()
     secrets = frozenset(node.path for node in nodes if node.kind == FILE and secret(node.path))
-    looker.check(nodes)
+    if recursive:
+        # Putting back exactly some paths never writes through another name, so names outside do not matter then.
+        looker.check(nodes)
     return Capture(
         roots=_without_nested(looker.roots) if recursive else tuple(looker.roots),
         nodes=nodes,
@@ -314,7 +316,7 @@ class _Looker:
         return node
 
     def check(self, nodes: Sequence[Node]) -> None:
-        """Refuses files with names outside: putting them back would change what was not looked at."""
+        """Refuses files with names outside: a change of one shows under names that were not looked at."""
         names = Counter((node.dev, node.ino) for node in nodes if node.kind == FILE)
         for node in nodes:
             if node.kind == FILE and node.nlink > names[node.dev, node.ino]:
@@ -351,6 +353,8 @@ def _read_file(folder: Folder, name: str, node: Node, sink: Sink | None, *, keep
             os.close(fd)
         written = (info.st_mtime_ns, info.st_ctime_ns, info.st_size)
         if written == (after.st_mtime_ns, after.st_ctime_ns, after.st_size):
+            if sink is not None and keep:
+                sink.done(digest)
             return found
     raise impossible(node.path, f"was written to while it was read, {TRIES} times in a row")
 
@@ -374,8 +378,6 @@ def _copy(fd: int, info: os.stat_result, sink: Sink | None) -> str:
             position += len(chunk)
             length -= len(chunk)
     _hole(digest, sink, info.st_size - position)
-    if sink is not None:
-        sink.done(digest.hexdigest())
     return digest.hexdigest()
 
 

@@ -155,6 +155,17 @@ def rollback_plan(
     )
 
 
+def paths_of_work(plan: RollbackPlan) -> tuple[str, ...]:
+    """The paths to save before a plan is carried out, so that it can be taken back: those it works on, and other names
+    of the same files."""
+    inodes = {(step.now.dev, step.now.ino) for step in plan.work if step.now.kind == FILE and step.now.nlink > 1}
+    return tuple(
+        step.path
+        for step in plan.steps
+        if step.action != Action.NONE or (step.now.kind == FILE and (step.now.dev, step.now.ino) in inodes)
+    )
+
+
 class _Comparison:
     """Before, after and now, path by path."""
 
