@@ -34,7 +34,7 @@ SOURCE = """
    how is|are .. machine|server|host|box|system .. doing|feeling
 1: machine; server !web server !dns server !name server !ntp server !mail server; host; box; system
 0: status; check; health
-2: 体检; 健康; 概况; 巡检; 总体; 整体; 总览; 什么问题; 哪里不对; 哪儿不对; 出什么事;
+2: 体检 !整体检; 健康; 概况; 巡检; 总体; 整体; 总览; 什么问题; 哪里不对; 哪儿不对; 出什么事;
    怎么回事; 有没有异常; 有没有问题; 有问题吗
 2: 机器|服务器|主机|系统|本机…状态|情况|正常|怎么样|还好;
    看一下|看看|检查…机器|服务器|主机|本机|系统

@@ -24,6 +24,11 @@ PSI_SOME = Threshold(20, 50, "%", source="PSI: share of a minute in which some t
 STEAL = Threshold(10, None, "%", source="time that the hypervisor gave to others (proc(5), steal)")
 THROTTLED = Threshold(10, 50, "%", source="share of quota periods cut short (sched-bwc.rst)")
 
+OWN_TASKS = 5
+"""So many runnable tasks can be ours: this program and four reads at once."""
+IDLE_BELOW = 5
+"""With less CPU pressure (%) than this, tasks that count in the load wait for something else than a CPU."""
+
 LOADAVG, PSI, GROUP = "/proc/loadavg", "/proc/pressure/cpu", "/proc/self/cgroup"
 PATHS = (LOADAVG, PSI, GROUP)
 _SCALE = (Severity.OK, Severity.WARN, Severity.CRIT)
@@ -102,14 +107,13 @@ def _load(
         return not_checked(ID, Words("load", "负载"), cores_why or Words("number of cores unknown", "核数未知"), answer)
     waited = pressure(files.get(PSI), "some", "avg60")
     running = sample.get("running") if sample else None
-    if running is None:
+    if running is None and waited is None:
+        # Only a glance is left, and our own reads are in it.
         now = number_of(fields[3].partition("/")[0])
-        running = None if now is None else max(0.0, now - 1)  # the reader itself is running
+        running = None if now is None else max(0.0, now - OWN_TASKS)
     per_core = load / cores
     severity = LOAD.severity(per_core)
-    confirmed = Severity.OK
-    if waited is not None:
-        confirmed = PSI_SOME.severity(waited)
+    confirmed = Severity.OK if waited is None else PSI_SOME.severity(waited)
     if running is not None and running > cores:
         confirmed = max(confirmed, LOAD.severity(running / cores), key=_SCALE.index)
     unconfirmed = severity != Severity.OK and confirmed == Severity.OK
@@ -123,7 +127,7 @@ def _load(
     cores_en = "core" if cores == 1 else "cores"
     some_en = f"; CPU pressure {percent(waited)} of the last minute" if waited is not None else ""
     some_zh = f"；过去一分钟 CPU 压力 {percent(waited)}" if waited is not None else ""
-    if unconfirmed:
+    if unconfirmed and waited is not None and waited < IDLE_BELOW:
         some_en += ": tasks wait for something else, most often a disk or a network file system"
         some_zh += "：任务在等别的东西，多半是磁盘或网络文件系统"
     return Finding(
