@@ -33,7 +33,14 @@ class Judged(Assessment):
     __slots__ = ("command", "level", "decision", "profile", "target", "cwd", "_judge", "_reasons")
 
     def __init__(
-        self, command: str, judge: Judge, level: Level, decision: "Decision", profile: str, target: str, cwd: "str | None"
+        self,
+        command: str,
+        judge: Judge,
+        level: Level,
+        decision: "Decision",
+        profile: str,
+        target: str,
+        cwd: "str | None",
     ) -> None:
         self.command = command
         self.level = level
@@ -47,13 +54,9 @@ class Judged(Assessment):
     @property
     def reasons(self) -> "tuple[Reason, ...]":  # type: ignore[override]
         if self._reasons is None:
-            seen: dict[tuple[object, ...], None] = {}
-            for finding in self._judge.findings:
-                seen[finding] = None
-            ordered = sorted(seen, key=lambda finding: (-finding[0], finding[3]))  # type: ignore[operator,index]
+            ordered = sorted(dict.fromkeys(self._judge.findings), key=lambda finding: (-finding[0], finding[3]))
             self._reasons = tuple(
-                Reason(rule, text, span, LEVELS[level], source)  # type: ignore[arg-type,call-overload]
-                for level, rule, text, span, source in ordered
+                Reason(rule, text, span, LEVELS[level], source) for level, rule, text, span, source in ordered
             )
         return self._reasons
 
@@ -170,5 +173,3 @@ def _judge_pieces(judge: Judge, command: str, size: int) -> None:
         if piece.strip():
             judge.run_script(parse(piece.encode("utf-8", "replace")))
     judge.outer = None
-
-

@@ -22,12 +22,10 @@ from guard.judge.shell.syntax import (
     Test,
     Word,
 )
-from guard.judge.shell.words import unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from guard.types import Span
 
@@ -277,16 +275,15 @@ class Judge:
             if word is not None:
                 self.expansions(word)
         name = assign.name
-        if name in HARMLESS_VARIABLES or name.islower():
-            if name not in DANGEROUS_VARIABLES:
-                return
+        if (name in HARMLESS_VARIABLES or name.islower()) and name not in DANGEROUS_VARIABLES:
+            return
         value = assign.value.value if assign.value is not None else None
         if name.startswith("OPSAGENT_"):
             self.own_touched = name
             self.note(R2, "own.variable", f"sets {name}, which opsagent itself obeys", assign.span, "law 6")
         elif name in PAGER_VARIABLES and value in ("cat", "", "/bin/cat", "/usr/bin/cat"):
             return
-        elif name in AMBIENT_VARIABLES and value is not None and not value.startswith(("/tmp", "/var/tmp", "/dev/shm")):
+        elif name in AMBIENT_VARIABLES and value is not None and not value.startswith(paths.SHARED_FOLDERS):
             self.flags.add("helper")
             self.plain = False
             self.ambient[name] = value
@@ -367,9 +364,7 @@ class Judge:
                 return None
             value = word.value
             if value is None:
-                if len(given) > 1 or any(
-                    isinstance(part, Expansion) and part.name == name for part in word.parts
-                ):
+                if len(given) > 1 or any(isinstance(part, Expansion) and part.name == name for part in word.parts):
                     return None
                 inner = self._inner(word, name)
                 if inner is None:
@@ -425,7 +420,9 @@ class Judge:
         if values is None:
             shape = word.shape
             if not shape.startswith(("/", "~")) or shape.startswith("*"):
-                self.note(max(level, R2), "path.dynamic", f"writes a file that the text does not name ({by})", span, "law 2")
+                self.note(
+                    max(level, R2), "path.dynamic", f"writes a file that the text does not name ({by})", span, "law 2"
+                )
                 self.effects.append(("delete" if deletes else "write", shape))
                 return
             values = [shape]
@@ -546,7 +543,9 @@ class Judge:
             folder, _, base = name.rpartition("/")
             if folder not in paths.SYSTEM_FOLDERS and folder not in self.trusted_bin:
                 self.plain = False
-                self.note(R2, "program.path", f"runs {name}, which is not one of the system's programs", first.span, "law 2")
+                self.note(
+                    R2, "program.path", f"runs {name}, which is not one of the system's programs", first.span, "law 2"
+                )
             name = base
         script = self.script
         if script is not None and name in script.functions:
@@ -572,15 +571,52 @@ class Judge:
             self.plain = False
             self.flags.add("opaque")
             shown = name if len(name) < 60 else name[:57] + "…"
-            self.note(R2, "program.unknown", f"{shown} is not known, so nothing can be said about it", words[0].span, "law 2")
+            self.note(
+                R2, "program.unknown", f"{shown} is not known, so nothing can be said about it", words[0].span, "law 2"
+            )
             return
         if not program.plain:
             self.plain = False
+        before = len(self.findings)
         self.depth += 1
         try:
             program.judge(call)
         finally:
             self.depth -= 1
+        if len(self.findings) > before and not self.own_touched:
+            self._own_objects(words, before)
+
+    def _own_objects(self, words: "Sequence[Word]", before: int) -> None:
+        """Law 6 for whatever changes something and names opsagent's own files, in any spelling of an argument."""
+        new = self.findings[before:]
+        worst = max(finding[0] for finding in new)
+        if worst < R1:
+            return
+        unread = any(finding[1] in _UNREAD for finding in new)
+        for word in words[1:]:
+            value = word.value if word.value is not None else word.shape
+            if value.startswith("-") or ("=" in value and not value.startswith(("/", "~"))):
+                value = value.partition("=")[2]
+            if not value:
+                continue
+            for place in self.places(value):
+                above = place.rstrip("/") + "/"
+                if (
+                    paths.own(place, self.own_paths)
+                    or (worst == R3 and any(own.startswith(above) for own in self.own_paths))
+                    or (
+                        unread
+                        and (any(own in value for own in self.own_paths) or any(own in value for own in paths.OWN))
+                    )
+                ):
+                    self.own_touched = place
+                    self.note(R2, "own.write", f"changes opsagent's own files ({place})", word.span, "law 6")
+                    return
+
+
+_UNREAD = frozenset(
+    ("interpreter.code", "program.unread", "shell.script", "program.unknown", "build.run", "program.path")
+)
 
 
 class Call:

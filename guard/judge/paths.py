@@ -88,6 +88,9 @@ OWN = (
 )  # fmt: skip
 """Where opsagent keeps state and configuration, by name; the shell adds the real places (`Policy.own_paths`)."""
 
+SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
+"""Where everybody can write: a configuration from there is as good as a program."""
+
 SYSTEM_FOLDERS = frozenset(
     (
         "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/snap/bin",
@@ -147,7 +150,11 @@ def secret(path: str) -> bool:
     """Whether the name says that a credential lies there. `path` may be a shell pattern."""
     low = path.lower()
     name = low.rsplit("/", 1)[-1]
-    if low.startswith("/proc/") and name in ("environ", "mem", "auxv", "maps") and not low.startswith("/proc/self/maps"):
+    if (
+        low.startswith("/proc/")
+        and name in ("environ", "mem", "auxv", "maps")
+        and not low.startswith("/proc/self/maps")
+    ):
         return name in ("environ", "mem")
     if low.endswith(SECRET_EXCEPTIONS) and not _globbed(low):
         return False
@@ -173,6 +180,9 @@ def secret(path: str) -> bool:
     return False
 
 
+_NO_DEVICES = ("/dev/shm", "/dev/fd/")  # noqa: S108
+
+
 def device(path: str) -> str:
     """What kind of device or kernel file a path names: `stream` · `harmless` · `network` · `device` · ""."""
     if path in HARMLESS_DEVICES:
@@ -181,7 +191,7 @@ def device(path: str) -> str:
         return "stream"
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return "network"
-    if path.startswith(("/dev/shm/", "/dev/fd/")) or path in ("/dev", "/dev/shm", "/dev/mapper", "/dev/disk"):
+    if path.startswith(_NO_DEVICES) or path in ("/dev", "/dev/mapper", "/dev/disk"):
         return ""
     if path.startswith("/dev/"):
         return "device"

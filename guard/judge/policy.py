@@ -45,10 +45,7 @@ def is_named(host: str, port: int, policy: "Policy") -> bool:
     """Whether a person named this peer, in configuration or in this session, or it is this machine."""
     if host.startswith(LOOPBACK):
         return True
-    for known in (policy.peers, policy.person_peers):
-        if host in known or f"{host}:{port}" in known:
-            return True
-    return False
+    return any(host in known or f"{host}:{port}" in known for known in (policy.peers, policy.person_peers))
 
 
 def unnamed_peer(judge: "Judge", policy: "Policy") -> str:
@@ -69,11 +66,12 @@ def decide(
     judge: "Judge", level: Level, profile: str, *, actor: str, enforcement: "Enforcement", policy: "Policy"
 ) -> Decision:
     """The decision: a function of level, what can be enforced, egress, actor and policy."""
-    if judge.own_touched and (actor != Actor.PERSON or judge.own_touched.startswith("approval")):
-        if actor != Actor.PERSON:
-            return Decision(
-                Verdict.REFUSE, "law-6", f"opsagent's own approval, code, state and settings are a person's ({judge.own_touched})"
-            )
+    if judge.own_touched and actor != Actor.PERSON:
+        return Decision(
+            Verdict.REFUSE,
+            "law-6",
+            f"opsagent's own approval, code, state and settings are a person's ({judge.own_touched})",
+        )
     if policy.frozen and level > Level.R0:
         return Decision(Verdict.REFUSE, "frozen", f"everything above R0 is stopped: {policy.frozen}")
     if policy.mode == Mode.READ_ONLY and level > Level.R0:

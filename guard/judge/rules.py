@@ -1,6 +1,7 @@
 """The building blocks of families: `reader`, `table`, `verbs`, `custom`. `docs/judging.md` shows them in use."""
 
-from guard.judge.engine import LEVELS, R0, R1, R2, R3, Call, Program
+from guard.judge import paths
+from guard.judge.engine import LEVELS, R0, R1, R2, Call, Program
 from guard.judge.options import Grammar, Option, Parsed
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ def act(call: Call, option: Option) -> None:
         call.code(value)
     elif action == "config":
         text = call.value(word) if value is not None else None
-        if text is None or text.startswith(("/tmp", "/var/tmp", "/dev/shm")):
+        if text is None or text.startswith(paths.SHARED_FOLDERS):
             call.note(R2, rule, f"{name} takes its configuration from where others can write", option.word, "law 8")
         else:
             call.flag("helper")
@@ -96,7 +97,11 @@ class Table(Program):
             perform(call, parsed)
         level = self.level
         if level:
-            if parsed.options and not parsed.operands and all(o.name in ("--help", "--version") for o in parsed.options):
+            if (
+                parsed.options
+                and not parsed.operands
+                and all(o.name in ("--help", "--version") for o in parsed.options)
+            ):
                 level = R0
             else:
                 call.note(level, self.rule or f"{call.name}.run", self.text or f"{call.name} changes things")
@@ -128,7 +133,9 @@ class Table(Program):
 
     def _unknown(self, call: Call, parsed: Parsed) -> None:
         grammar = self.grammar
-        unknown = self.unknown or ("R2" if grammar.dangerous or (self.level and grammar.text) or self.operands == "none" else "R0")
+        unknown = self.unknown or (
+            "R2" if grammar.dangerous or (self.level and grammar.text) or self.operands == "none" else "R0"
+        )
         if unknown == "R0":
             return
         for word in parsed.unknown:
@@ -261,8 +268,6 @@ class Verbs(Program):
                 more = grammar.parse(rest[at:])
                 extra.options.extend(more.options)
                 at += more.rest
-                if more.unknown:
-                    at = at if not more.unknown else at
                 if at >= len(rest) or rest[at].value is None or (rest[at].value or "-").startswith("-"):
                     break
                 path = f"{path} {rest[at].value}"

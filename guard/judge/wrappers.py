@@ -40,7 +40,7 @@ EXAMPLES = {
 class Wrapper(Program):
     """A program whose words after its options are another command."""
 
-    __slots__ = ("grammar", "skip", "level", "text", "assigns", "bare", "before", "shell", "flags")
+    __slots__ = ("grammar", "skip", "level", "text", "assigns", "bare", "before", "joins", "flags")
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Wrapper(Program):
         bare: int = R2,
         plain: bool = True,
         before: "Callable[[Call, Parsed], None] | None" = None,
-        shell: bool = False,
+        joins: bool = False,
         flags: "tuple[str, ...]" = (),
     ) -> None:
         self.plain = plain
@@ -66,7 +66,7 @@ class Wrapper(Program):
         self.bare = bare
         """Level when no command follows."""
         self.before = before
-        self.shell = shell
+        self.joins = joins
         """The words are joined and given to a shell (watch, ssh)."""
         self.flags = flags
 
@@ -94,7 +94,7 @@ class Wrapper(Program):
             if self.bare and not parsed.has("--help") and not parsed.has("--version"):
                 call.note(self.bare, f"{call.name}.bare", f"{call.name} without a command")
             return
-        if self.shell:
+        if self.joins:
             joined(call, words)
         else:
             call.argv(words, stdin=call.stdin)
@@ -108,8 +108,12 @@ def joined(call: Call, words: "list[Word]") -> None:
         text = " ".join(value for value in values if value is not None)
         call.judge.text(text, span, stdin=call.stdin)
         return
-    if len(words) > 1 and values[0] is not None and not any(
-        word.quoted and value is not None and not _plain(value) for word, value in zip(words, values, strict=True)
+    if (
+        len(words) > 1
+        and values[0] is not None
+        and not any(
+            word.quoted and value is not None and not _plain(value) for word, value in zip(words, values, strict=True)
+        )
     ):
         # Expansions among plain words: the shell reads them again, so they can be anything.
         call.argv(words, stdin=call.stdin)
@@ -231,9 +235,7 @@ def _xargs(call: Call) -> None:
         return
     holder = ""
     for option in parsed.options:
-        if option.name in ("-I", "-J"):
-            holder = (call.value(option.value) or "{}") if option.value is not None else "{}"
-        elif option.name in ("-i", "--replace"):
+        if option.name in ("-I", "-J") or option.name in ("-i", "--replace"):
             holder = (call.value(option.value) or "{}") if option.value is not None else "{}"
     if holder:
         words = [_filled(word, holder) for word in words]
@@ -335,7 +337,15 @@ def _shell(call: Call) -> None:
                 at += 1
             elif name in ("--help", "--version"):
                 return
-            elif name not in ("--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose", "--noediting"):
+            elif name not in (
+                "--login",
+                "--noprofile",
+                "--norc",
+                "--posix",
+                "--restricted",
+                "--verbose",
+                "--noediting",
+            ):
                 call.opaque("an option that is not known", args[at])
             if name == "--login":
                 call.flag("helper")
@@ -401,7 +411,9 @@ def ssh_option(call: Call, word: "Word | None") -> None:
     name, _, setting = value.replace(" ", "=", 1).partition("=")
     name, setting = name.strip().lower(), setting.strip().lower()
     if name not in _SSH_SAFE or (name in ("forwardagent", "forwardx11") and setting != "no"):
-        call.note(R2, "ssh.setting", f"the setting {name} can run programs or change how ssh is protected", word, "law 8")
+        call.note(
+            R2, "ssh.setting", f"the setting {name} can run programs or change how ssh is protected", word, "law 8"
+        )
 
 
 def _ssh(call: Call) -> None:
@@ -516,11 +528,13 @@ def _busybox(call: Call) -> None:
     call.argv(words, stdin=call.stdin)
 
 
-
-TIME = Wrapper("-p -a,--append -f,--format: -o,--output:!write -v,--verbose -q,--quiet --portability --help -V,--version -l -h", bare=0)
+TIME = Wrapper(
+    "-p -a,--append -f,--format: -o,--output:!write -v,--verbose -q,--quiet --portability --help -V,--version -l -h",
+    bare=0,
+)
 WATCH = Wrapper(
     "-b,--beep -c,--color -C,--no-color -d,--differences? -e,--errexit -g,--chgexit -n,--interval: -p,--precise -q,--equexit: "
-    "-r,--no-rerun -t,--no-title -w,--no-wrap -x,--exec -h,--help -v,--version -s,--shotsdir:!write", shell=True,
+    "-r,--no-rerun -t,--no-title -w,--no-wrap -x,--exec -h,--help -v,--version -s,--shotsdir:!write", joins=True,
 )  # fmt: skip
 
 PROGRAMS: dict[str, Program] = {
@@ -631,8 +645,37 @@ PROGRAMS: dict[str, Program] = {
 }  # fmt: skip
 
 
-_SETARCH = Wrapper("-R -3 -B -F -I -L -S -T -X -Z -v --list -h -V --3gb --4gb --addr-no-randomize --uname-2.6 --verbose", bare=0)
-_ARCHES = frozenset("x86_64 i386 i486 i586 i686 athlon linux32 linux64 aarch64 arm64 armv8l armv7l ppc ppc32 ppc64 ppc64le s390 s390x mips mips64 sparc sparc64 uname26 riscv64".split())
+_SETARCH = Wrapper(
+    "-R -3 -B -F -I -L -S -T -X -Z -v --list -h -V --3gb --4gb --addr-no-randomize --uname-2.6 --verbose", bare=0
+)
+_ARCHES = frozenset(
+    [
+        "x86_64",
+        "i386",
+        "i486",
+        "i586",
+        "i686",
+        "athlon",
+        "linux32",
+        "linux64",
+        "aarch64",
+        "arm64",
+        "armv8l",
+        "armv7l",
+        "ppc",
+        "ppc32",
+        "ppc64",
+        "ppc64le",
+        "s390",
+        "s390x",
+        "mips",
+        "mips64",
+        "sparc",
+        "sparc64",
+        "uname26",
+        "riscv64",
+    ]
+)
 
 
 def _setarch(call: Call) -> None:
@@ -648,7 +691,9 @@ def _foreign_shell(call: Call) -> None:
         return
     call.opaque(f"{call.name} runs code in a language that is not read here", None, "shell.foreign")
     for index, word in enumerate(call.args):
-        if word.value is not None and word.value.lower() in ("-c", "-command", "--command") and index + 1 < len(call.args):
+        if (
+            word.value is not None
+            and word.value.lower() in ("-c", "-command", "--command")
+            and index + 1 < len(call.args)
+        ):
             call.code(call.args[index + 1])
-
-

@@ -23,7 +23,16 @@ HUGE = {
     "variables that grow": ";".join(f"v{i}=$v{i - 1}$v{i - 1}" for i in range(1, 2_000)) + ";$v1999",
     "nested shells": "bash -c " * 8_000,
 }
-DEEP = ("nested subshells", "nested substitutions", "nested conditions", "nested functions", "backticks", "sudo", "eval", "variables that grow")
+DEEP = (
+    "nested subshells",
+    "nested substitutions",
+    "nested conditions",
+    "nested functions",
+    "backticks",
+    "sudo",
+    "eval",
+    "variables that grow",
+)
 
 
 @pytest.mark.parametrize("name", HUGE)

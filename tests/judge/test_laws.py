@@ -13,8 +13,16 @@ from guard.types import Level
 CORPUS = Path(__file__).parent.parent / "corpus"
 ROWS = [json.loads(line) for path in sorted(CORPUS.glob("*.jsonl")) for line in path.read_text().splitlines()]
 COMMANDS = st.sampled_from([row["cmd"] for row in ROWS])
-SIMPLE = st.sampled_from([row["cmd"] for row in ROWS if "\n" not in row["cmd"] and not set(row["cmd"]) & set("'\"\\$`<>|&;(){}*?[]#!~")])
-RUNNABLE = st.sampled_from([row["cmd"] for row in ROWS if not row["cmd"].startswith("#") and row["id"] not in ("shell.ls", "shell.echo-unterminated")])
+SIMPLE = st.sampled_from(
+    [row["cmd"] for row in ROWS if "\n" not in row["cmd"] and not set(row["cmd"]) & set("'\"\\$`<>|&;(){}*?[]#!~")]
+)
+RUNNABLE = st.sampled_from(
+    [
+        row["cmd"]
+        for row in ROWS
+        if not row["cmd"].startswith("#") and row["id"] not in ("shell.ls", "shell.echo-unterminated")
+    ]
+)
 
 small = settings(max_examples=120, deadline=None, derandomize=True)
 
@@ -47,7 +55,21 @@ def test_a_sequence_has_at_least_the_level_of_each_part(first, second):
 @given(SIMPLE, st.sampled_from(WRAPPERS))
 def test_a_wrapper_never_lowers_the_level(command, wrapper):
     # What runs in bash itself (cd, export …) has no effect below another program, and a unit's own words are kept.
-    if shlex.split(command)[0] in ("exec", "f", "export", "trap", "time", "coproc", "source", ".", "builtin", "history", "enable", "alias", "hash"):
+    if shlex.split(command)[0] in (
+        "exec",
+        "f",
+        "export",
+        "trap",
+        "time",
+        "coproc",
+        "source",
+        ".",
+        "builtin",
+        "history",
+        "enable",
+        "alias",
+        "hash",
+    ):
         return
     assert _level(wrapper.format(command, q=shlex.quote(command))) >= _level(command)
 
@@ -58,9 +80,28 @@ def test_requoting_a_word_changes_nothing(command, data):
     words = command.split()
     place = data.draw(st.integers(0, len(words) - 1))
     word = words[place]
-    if "=" in word or word in ("time", "if", "while", "for", "coproc", "exec", "export", "until", "case", "function", "select"):
+    if "=" in word or word in (
+        "time",
+        "if",
+        "while",
+        "for",
+        "coproc",
+        "exec",
+        "export",
+        "until",
+        "case",
+        "function",
+        "select",
+    ):
         return
-    for spelled in (f"'{word}'", f'"{word}"', f"$'{word}'", word[0] + "''" + word[1:], f"\\{word}", word[:1] + '"' + word[1:] + '"'):
+    for spelled in (
+        f"'{word}'",
+        f'"{word}"',
+        f"$'{word}'",
+        word[0] + "''" + word[1:],
+        f"\\{word}",
+        word[:1] + '"' + word[1:] + '"',
+    ):
         assert _level(" ".join([*words[:place], spelled, *words[place + 1 :]])) == _level(command), spelled
 
 
@@ -82,7 +123,18 @@ def test_a_line_continuation_inside_a_word_never_lowers_the_level(command, place
 def test_a_substitution_counts_wherever_bash_runs_it(command):
     inner = f"$({command}\n)"
     wanted = _level(command)
-    for frame in ("echo {}", 'echo "{}"', "echo a{}b", "x={}", "ls > /dev/null {}", "case {} in x) ls;; esac", "echo ${{x:-{}}}", "echo $(( 1 + {} ))", "cat <<E\n{}\nE", "[[ -n {} ]]"):
+    for frame in (
+        "echo {}",
+        'echo "{}"',
+        "echo a{}b",
+        "x={}",
+        "ls > /dev/null {}",
+        "case {} in x) ls;; esac",
+        "echo ${{x:-{}}}",
+        "echo $(( 1 + {} ))",
+        "cat <<E\n{}\nE",
+        "[[ -n {} ]]",
+    ):
         assert _level(frame.format(inner)) >= wanted, frame
 
 
@@ -130,7 +182,50 @@ def test_no_text_raises(text):
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.lists(st.sampled_from(["$(", ")", "`", '"', "'", "\\", "\n", "${", "}", "((", "))", "<(", "|", "&", ";", "<<E\n", "E\n", "rm", " ", "x=", "[[", "]]", "{", "a,b", "$", "case", "in", "esac", "do", "done", "if", "then", "fi", "é", "\x07"]), max_size=24).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "$(",
+                ")",
+                "`",
+                '"',
+                "'",
+                "\\",
+                "\n",
+                "${",
+                "}",
+                "((",
+                "))",
+                "<(",
+                "|",
+                "&",
+                ";",
+                "<<E\n",
+                "E\n",
+                "rm",
+                " ",
+                "x=",
+                "[[",
+                "]]",
+                "{",
+                "a,b",
+                "$",
+                "case",
+                "in",
+                "esac",
+                "do",
+                "done",
+                "if",
+                "then",
+                "fi",
+                "é",
+                "\x07",
+            ]
+        ),
+        max_size=24,
+    ).map("".join)
+)
 def test_no_shell_like_text_raises(text):
     assert check(text).level in (Level.R0, Level.R1, Level.R2, Level.R3)
 

@@ -19,14 +19,28 @@ def test_a_plain_reader_runs_where_nothing_is_enforced():
 
 @pytest.mark.parametrize(
     "command",
-    ["git status", "grep -r x .", "sort *", "rg x", "x=$y; echo $((x + 1))", "cat x | xargs sort", "lsof -i", "man ls", "KUBECONFIG=/srv/k ls", "cat $f"],
+    [
+        "git status",
+        "grep -r x .",
+        "sort *",
+        "rg x",
+        "x=$y; echo $((x + 1))",
+        "cat x | xargs sort",
+        "lsof -i",
+        "man ls",
+        "KUBECONFIG=/srv/k ls",
+        "cat $f",
+    ],
 )
 def test_a_read_that_is_not_plain_needs_a_stamp_where_nothing_is_enforced(command):
     assert check(command).level == Level.R0
     assert _verdict(command)[0] == "needs_stamp"
 
 
-@pytest.mark.parametrize("command", ["git status", "grep -r x .", "sort *", "x=$y; echo $((x + 1))", "cat x | xargs sort", "lsof -i", "man ls"])
+@pytest.mark.parametrize(
+    "command",
+    ["git status", "grep -r x .", "sort *", "x=$y; echo $((x + 1))", "cat x | xargs sort", "lsof -i", "man ls"],
+)
 def test_the_same_read_runs_inside_the_sandbox(command):
     assert _verdict(command, enforcement=STRICT) == ("run", "read")
 
@@ -105,7 +119,10 @@ def test_nobody_below_a_person_approves(command):
         assert (decision.verdict, decision.code, decision.forceable) == ("refuse", "law-6", False)
 
 
-@pytest.mark.parametrize("command", ["opsx check -- 'rm -rf x'", "opsx explain -- ls", "opsx executions", "opsx list", "opsx show e-1", "opsx audit"])
+@pytest.mark.parametrize(
+    "command",
+    ["opsx check -- 'rm -rf x'", "opsx explain -- ls", "opsx executions", "opsx list", "opsx show e-1", "opsx audit"],
+)
 def test_an_agent_may_look_at_what_opsagent_knows(command):
     assert check(command).level == Level.R0
 
@@ -121,7 +138,9 @@ def test_facts_raise_and_never_lower():
     device = Facts({}, {"/srv/x": "device"})
     assert check("cat /srv/x", facts=device).level == Level.R2
     assert check("echo a > /srv/x", facts=device).level == Level.R3
-    assert check("cat /etc/shadow", facts=Facts({"/etc/shadow": "/srv/plain"}, {"/srv/plain": "file"})).level == Level.R2
+    assert (
+        check("cat /etc/shadow", facts=Facts({"/etc/shadow": "/srv/plain"}, {"/srv/plain": "file"})).level == Level.R2
+    )
 
 
 def test_questions_name_what_facts_would_matter():

@@ -125,19 +125,20 @@ _NAMES = {
     "system": """
         aa-complain aa-disable aa-enforce aa-status acpi addgroup adduser apparmor_parser arch atop auditctl
         augenrules aureport ausearch authselect biosdecode bmon btm btop busctl chage chfn chgpasswd
-        chkconfig chpasswd chsh coredumpctl cpu-checker cpuid crontab ctop dbus-monitor dbus-send delgroup
-        deluser depmod dmesg dmidecode dracut dstat faillog fastfetch free fuser gdbus getcap getenforce
-        getent getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv grub-install
-        grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl htop id ifstat iftop init insmod inxi
-        iostat iotop ipcs isainfo journalctl kexec kill killall killall5 kvm-ok last lastb lastlog ldconfig
-        ldd loadavg locale localectl logger loginctl logrotate lsattr lsb_release lscpu lsdev lshw
-        lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lsmem lsmod lsns lsof lspci lsscsi lstopo
-        lstopo-no-graphics lsusb machine machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe mpstat
-        neofetch nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi pam-auth-update
-        passwd pct pgrep pidof pidstat pkill pmap poweroff powertop procinfo ps pstree pv pvesh pveum pwconv
-        pwdx qdbus qm rc-service rc-status rc-update realm reboot renice resolvectl rmmod runlevel sar
+        chkconfig chpasswd chsh coredumpctl cpu-checker cpuid cpupower_ crontab ctop dbus-monitor dbus-send
+        delgroup deluser depmod dmesg dmidecode dracut dstat faillog fastfetch free fuser gdbus getcap
+        getenforce getent getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv
+        grub-install grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl htop hwinfo_ id ifstat
+        iftop init insmod inxi iostat iotop ipcs ipmitool_ isainfo journalctl kexec kill killall killall5
+        kvm-ok last lastb lastlog ldconfig ldd loadavg locale localectl logger loginctl logrotate lsattr
+        lsb_release lscpu lsdev lshw lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lslogins_ lsmem lsmod
+        lsns lsof lspci lsscsi lstopo lstopo-no-graphics lsusb machine machinectl mcookie mesg mkinitcpio
+        mkinitrd modinfo modprobe mount_ mpstat neofetch nethogs networkctl newgrp newusers nmon nstat
+        numastat numfmt nvidia-smi nvidia-smi_ os-prober_ osqueryi_ pam-auth-update passwd pct pgrep pidof
+        pidstat pidstat_ pkill pmap poweroff powertop procinfo ps pstree pv pvesh pveum pwconv pwdx qdbus qm
+        rc-service rc-status rc-update realm reboot renice resolvectl rmmod rocm-smi_ runlevel sar
         screenfetch semodule sensors service sestatus setenforce sg shutdown skill slabtop slay smem snice
-        supervisorctl sw_vers swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls
+        sulogin_ supervisorctl sw_vers swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls
         systemd-cgtop systemd-delta systemd-detect-virt systemd-escape systemd-id128 systemd-path
         systemd-resolve sysv-rc-conf telinit timedatectl tload top tuned-adm uac uname update-alternatives
         update-grub update-initramfs update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr
@@ -151,11 +152,11 @@ _NAMES = {
         getfacl getfattr getopt gron gzcat hd head hexdump hexyl highlight hostname iconv in2csv info
         infocmp jless join jq less locate logname lolcat look ls lsd lz4cat mac2unix man md5 md5sum mdcat
         mktemp mlr more most mountpoint namei ncal nisdomainname nl nm nproc objdump od paste patch pathchk
-        pg plocate pr printenv pygmentize readelf readlink realpath recode rev rlog scc sdiff seq sha1sum
-        sha224sum sha256sum sha384sum sha512sum shasum shuf size sleep sloccount sort split sponge stat
-        strings sum tac tail tee tidy tldr toilet tokei tput tr tree tsort tty unexpand uniq unix2dos unvis
-        usleep vdir vis wc wdiff whatis whereis which xmllint xsv xxd xxhsum xzcat yes ypdomainname yq zcat
-        zcmp zdiff zless zmore zstdcat
+        pg plocate pr printenv ptx_ pygmentize readelf readlink realpath recode rev rlog scc sdiff seq
+        sha1sum sha224sum sha256sum sha384sum sha512sum shasum shuf size sleep sloccount sort split sponge
+        stat strings sum tac tail tee tidy tldr toilet tokei tput tr tree tsort tty unexpand uniq unix2dos
+        unvis usleep vdir vis wc wdiff whatis whereis which xmllint xsv xxd xxhsum xzcat yes ypdomainname yq
+        zcat zcmp zdiff zless zmore zstdcat
     """,
     "vcs": """
         bzr gh git git-lfs gitk glab hg lazygit svn tig
@@ -176,8 +177,37 @@ PREFIXES: tuple[tuple[str, str], ...] = (("mkfs.", "storage"), ("fsck.", "storag
 """Programs named by a family of suffixes: `mkfs.ext4`, `python3.12`."""
 
 DEVICE_READERS = frozenset(
-    """fdisk sfdisk blkid smartctl nvme lsof ss fuser iptables ip6tables nft iptables-save ip6tables-save hdparm parted sgdisk
-    mdadm pvs vgs lvs pvdisplay vgdisplay lvdisplay dumpe2fs tune2fs xfs_info cryptsetup blockdev ethtool""".split()
+    [
+        "fdisk",
+        "sfdisk",
+        "blkid",
+        "smartctl",
+        "nvme",
+        "lsof",
+        "ss",
+        "fuser",
+        "iptables",
+        "ip6tables",
+        "nft",
+        "iptables-save",
+        "ip6tables-save",
+        "hdparm",
+        "parted",
+        "sgdisk",
+        "mdadm",
+        "pvs",
+        "vgs",
+        "lvs",
+        "pvdisplay",
+        "vgdisplay",
+        "lvdisplay",
+        "dumpe2fs",
+        "tune2fs",
+        "xfs_info",
+        "cryptsetup",
+        "blockdev",
+        "ethtool",
+    ]
 )
 """Programs whose reads need a profile with one right more (`observe`, `netadm`, `block`)."""
 

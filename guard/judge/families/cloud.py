@@ -10,18 +10,113 @@ EXAMPLES = {
     "R3": ("aws ec2 terminate-instances --instance-ids i", "aws s3 rm s3://b/k", "aws s3 rb s3://b --force", "aws rds delete-db-instance --x y", "gcloud compute instances delete x", "gcloud projects delete p", "az group delete -n x", "az vm delete -n x", "terraform destroy", "terraform apply -destroy", "terraform state rm x", "aws s3 sync a s3://b --delete", "pulumi destroy", "gsutil rm -r gs://b", "doctl compute droplet delete 1", "terraform workspace delete x", "aws --region r ec2 delete-vpc --vpc-id x", "ansible all -a 'rm -rf /x'", "aws cloudformation delete-stack --stack-name x", "gcloud sql instances delete x"),
 }  # fmt: skip
 
-_AWS_READ = ("describe-", "list-", "get-", "head-", "batch-get-", "lookup-", "search-", "filter-", "scan", "query", "tail", "wait", "check-", "validate-", "estimate-", "simulate-", "preview-", "view-", "detect-stack-drift_", "test-")
-_AWS_SECRET = ("get-secret-value", "get-password-data", "get-session-token", "get-federation-token", "get-authorization-token", "get-login-password", "get-login", "get-credential-report", "get-role-credentials", "get-credentials-for-identity", "get-access-key-info_", "get-cluster-credentials", "get-token", "get-id", "get-object", "get-random-password", "batch-get-secret-value", "get-open-id-token", "get-public-key_", "get-instance-access-details", "get-key-pair", "get-bucket-access-key", "get-relational-database-master-user-password", "get-workload-access-token", "get-connection-token", "get-export", "get-personalized_", "get-data-key", "get-credentials", "get-object-torrent", "get-job-output", "get-sdk", "get-media", "get-clip", "get-thing-shadow", "get-snapshot-block", "get-raw-message-content", "get-media-for-fragment-list", "get-images", "get-layer-version-by-arn_")
-_AWS_GONE = ("delete-", "terminate-", "destroy-", "purge-", "remove-", "deregister-", "batch-delete-", "revoke-", "release-", "detach-", "disable-", "cancel-", "schedule-key-deletion", "empty-", "reset-", "abort-", "drop-", "force-", "stop-db", "reboot-db_", "wipe-")
+_AWS_READ = (
+    "describe-",
+    "list-",
+    "get-",
+    "head-",
+    "batch-get-",
+    "lookup-",
+    "search-",
+    "filter-",
+    "scan",
+    "query",
+    "tail",
+    "wait",
+    "check-",
+    "validate-",
+    "estimate-",
+    "simulate-",
+    "preview-",
+    "view-",
+    "detect-stack-drift_",
+    "test-",
+)
+_AWS_SECRET = (
+    "get-secret-value",
+    "get-password-data",
+    "get-session-token",
+    "get-federation-token",
+    "get-authorization-token",
+    "get-login-password",
+    "get-login",
+    "get-credential-report",
+    "get-role-credentials",
+    "get-credentials-for-identity",
+    "get-access-key-info_",
+    "get-cluster-credentials",
+    "get-token",
+    "get-id",
+    "get-object",
+    "get-random-password",
+    "batch-get-secret-value",
+    "get-open-id-token",
+    "get-public-key_",
+    "get-instance-access-details",
+    "get-key-pair",
+    "get-bucket-access-key",
+    "get-relational-database-master-user-password",
+    "get-workload-access-token",
+    "get-connection-token",
+    "get-export",
+    "get-personalized_",
+    "get-data-key",
+    "get-credentials",
+    "get-object-torrent",
+    "get-job-output",
+    "get-sdk",
+    "get-media",
+    "get-clip",
+    "get-thing-shadow",
+    "get-snapshot-block",
+    "get-raw-message-content",
+    "get-media-for-fragment-list",
+    "get-images",
+    "get-layer-version-by-arn_",
+)
+_AWS_GONE = (
+    "delete-",
+    "terminate-",
+    "destroy-",
+    "purge-",
+    "remove-",
+    "deregister-",
+    "batch-delete-",
+    "revoke-",
+    "release-",
+    "detach-",
+    "disable-",
+    "cancel-",
+    "schedule-key-deletion",
+    "empty-",
+    "reset-",
+    "abort-",
+    "drop-",
+    "force-",
+    "stop-db",
+    "reboot-db_",
+    "wipe-",
+)
 
 
 def _aws(call: Call) -> None:
     call.flag("helper")
     call.env("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
-    words = [word for word in call.args]
+    words = list(call.args)
     path: list[str] = []
     at = 0
-    values = {"--profile", "--region", "--output", "--query", "--endpoint-url", "--color", "--ca-bundle", "--cli-read-timeout", "--cli-connect-timeout", "--cli-binary-format"}
+    values = {
+        "--profile",
+        "--region",
+        "--output",
+        "--query",
+        "--endpoint-url",
+        "--color",
+        "--ca-bundle",
+        "--cli-read-timeout",
+        "--cli-connect-timeout",
+        "--cli-binary-format",
+    }
     tail: list[Word] = []
     while at < len(words):
         value = words[at].value
@@ -33,7 +128,9 @@ def _aws(call: Call) -> None:
         elif value.startswith("-"):
             name = value.partition("=")[0]
             if name == "--endpoint-url":
-                call.note(R2, "cloud.endpoint", "sends the credentials' signature to another address", words[at], "law 10")
+                call.note(
+                    R2, "cloud.endpoint", "sends the credentials' signature to another address", words[at], "law 10"
+                )
             if name == "--profile" and at + 1 < len(words):
                 call.judge.ambient["aws context"] = call.value(words[at + 1]) or "?"
             tail.append(words[at])
@@ -83,17 +180,218 @@ def _aws(call: Call) -> None:
     call.note(R2, "cloud.change", f"aws {service} {verb}".rstrip() + " changes something or is not known")
 
 
-_READ_VERBS = frozenset("list describe show ls get get-iam-policy list-grantable-roles get-ancestors get-server-config list-tags read tail search info version list-skus list-sizes list-locations list-usage exists list-instances get-health list-projects check-name check-health list-versions browse_ list-ip-addresses list-vm-resize-options get-instance-view list-defaults stat du cat_ status query test-iam-permissions get-effective-address get-operation get-value list-accounts usage help history".split())
-_SECRET_VERBS = frozenset("print-access-token print-identity-token print-settings access get-credentials get-access-token list-keys show-connection-string list-credentials credential show-keys decrypt get-key reset-windows-password application-default print-refresh-token list-connection-strings get-upgrades_ list-publishing-profiles list-publishing-credentials".split())
-_GONE_VERBS = frozenset("delete remove destroy purge rm terminate delete-access-config remove-iam-policy-binding delete-tags undelete_ delete-batch reset wipe rb recreate-instances delete-instances delete-signed-url-key deallocate_ revoke clear failover".split())
+_READ_VERBS = frozenset(
+    [
+        "list",
+        "describe",
+        "show",
+        "ls",
+        "get",
+        "get-iam-policy",
+        "list-grantable-roles",
+        "get-ancestors",
+        "get-server-config",
+        "list-tags",
+        "read",
+        "tail",
+        "search",
+        "info",
+        "version",
+        "list-skus",
+        "list-sizes",
+        "list-locations",
+        "list-usage",
+        "exists",
+        "list-instances",
+        "get-health",
+        "list-projects",
+        "check-name",
+        "check-health",
+        "list-versions",
+        "browse_",
+        "list-ip-addresses",
+        "list-vm-resize-options",
+        "get-instance-view",
+        "list-defaults",
+        "stat",
+        "du",
+        "cat_",
+        "status",
+        "query",
+        "test-iam-permissions",
+        "get-effective-address",
+        "get-operation",
+        "get-value",
+        "list-accounts",
+        "usage",
+        "help",
+        "history",
+    ]
+)
+_SECRET_VERBS = frozenset(
+    [
+        "print-access-token",
+        "print-identity-token",
+        "print-settings",
+        "access",
+        "get-credentials",
+        "get-access-token",
+        "list-keys",
+        "show-connection-string",
+        "list-credentials",
+        "credential",
+        "show-keys",
+        "decrypt",
+        "get-key",
+        "reset-windows-password",
+        "application-default",
+        "print-refresh-token",
+        "list-connection-strings",
+        "get-upgrades_",
+        "list-publishing-profiles",
+        "list-publishing-credentials",
+    ]
+)
+_GONE_VERBS = frozenset(
+    [
+        "delete",
+        "remove",
+        "destroy",
+        "purge",
+        "rm",
+        "terminate",
+        "delete-access-config",
+        "remove-iam-policy-binding",
+        "delete-tags",
+        "undelete_",
+        "delete-batch",
+        "reset",
+        "wipe",
+        "rb",
+        "recreate-instances",
+        "delete-instances",
+        "delete-signed-url-key",
+        "deallocate_",
+        "revoke",
+        "clear",
+        "failover",
+    ]
+)
 
 
 _CHANGE_VERBS = frozenset(
-    """create update start stop ssh scp set add deploy enable disable patch import export run submit call execute resize move attach detach restart reboot suspend resume
-    apply replace rollback promote publish push pull upload download copy cp mv sync clone migrate upgrade scale rename invoke send login logout auth init configure
-    activate revoke-all approve reject cancel rotate restore backup assign unassign link unlink connect disconnect open tunnel exec shell console proxy build release
-    register deregister subscribe unsubscribe tag untag lock unlock grant bind unbind swap simulate-maintenance-event sign encrypt generate-ssh-key install uninstall
-    capture convert generalize redeploy reimage sos-report edit add-iam-policy-binding set-iam-policy addons config:set ps:scale pg:psql wait-until up power-on power-off power-cycle shutdown""".split()
+    [
+        "create",
+        "update",
+        "start",
+        "stop",
+        "ssh",
+        "scp",
+        "set",
+        "add",
+        "deploy",
+        "enable",
+        "disable",
+        "patch",
+        "import",
+        "export",
+        "run",
+        "submit",
+        "call",
+        "execute",
+        "resize",
+        "move",
+        "attach",
+        "detach",
+        "restart",
+        "reboot",
+        "suspend",
+        "resume",
+        "apply",
+        "replace",
+        "rollback",
+        "promote",
+        "publish",
+        "push",
+        "pull",
+        "upload",
+        "download",
+        "copy",
+        "cp",
+        "mv",
+        "sync",
+        "clone",
+        "migrate",
+        "upgrade",
+        "scale",
+        "rename",
+        "invoke",
+        "send",
+        "login",
+        "logout",
+        "auth",
+        "init",
+        "configure",
+        "activate",
+        "revoke-all",
+        "approve",
+        "reject",
+        "cancel",
+        "rotate",
+        "restore",
+        "backup",
+        "assign",
+        "unassign",
+        "link",
+        "unlink",
+        "connect",
+        "disconnect",
+        "open",
+        "tunnel",
+        "exec",
+        "shell",
+        "console",
+        "proxy",
+        "build",
+        "release",
+        "register",
+        "deregister",
+        "subscribe",
+        "unsubscribe",
+        "tag",
+        "untag",
+        "lock",
+        "unlock",
+        "grant",
+        "bind",
+        "unbind",
+        "swap",
+        "simulate-maintenance-event",
+        "sign",
+        "encrypt",
+        "generate-ssh-key",
+        "install",
+        "uninstall",
+        "capture",
+        "convert",
+        "generalize",
+        "redeploy",
+        "reimage",
+        "sos-report",
+        "edit",
+        "add-iam-policy-binding",
+        "set-iam-policy",
+        "addons",
+        "config:set",
+        "ps:scale",
+        "pg:psql",
+        "wait-until",
+        "up",
+        "power-on",
+        "power-off",
+        "power-cycle",
+        "shutdown",
+    ]
 )
 
 
@@ -105,17 +403,43 @@ def _cloud(call: Call) -> None:
     rest: list[str] = []
     for index, value in enumerate(words):
         if value is None:
-            if not rest or (rest[-1] not in _READ_VERBS | _GONE_VERBS and index and not (words[index - 1] or "").startswith("-")):
+            if not rest or (
+                rest[-1] not in _READ_VERBS | _GONE_VERBS and index and not (words[index - 1] or "").startswith("-")
+            ):
                 call.opaque("what it does is not told by the text", call.args[index])
             continue
         if value.startswith("-"):
             name = value.partition("=")[0]
-            if name in ("--flags-file", "--impersonate-service-account", "--access-token-file", "--log-http", "--configuration_") or (name == "--debug" and call.name == "az"):
+            if name in (
+                "--flags-file",
+                "--impersonate-service-account",
+                "--access-token-file",
+                "--log-http",
+                "--configuration_",
+            ) or (name == "--debug" and call.name == "az"):
                 call.note(R2, "cloud.option", f"{name} changes who asks or shows credentials", call.args[index])
             continue
-        if index and (words[index - 1] or "").startswith("--") and "=" not in (words[index - 1] or "") and words[index - 1] not in ("--quiet", "--help", "--debug", "--verbose", "--no-trunc", "--all"):
+        if (
+            index
+            and (words[index - 1] or "").startswith("--")
+            and "=" not in (words[index - 1] or "")
+            and words[index - 1] not in ("--quiet", "--help", "--debug", "--verbose", "--no-trunc", "--all")
+        ):
             continue
-        if index and (words[index - 1] or "") in ("-n", "-g", "-o", "-q", "-p", "-z", "-f", "-r", "-t", "-l", "-c", "-s"):
+        if index and (words[index - 1] or "") in (
+            "-n",
+            "-g",
+            "-o",
+            "-q",
+            "-p",
+            "-z",
+            "-f",
+            "-r",
+            "-t",
+            "-l",
+            "-c",
+            "-s",
+        ):
             continue
         rest.append(value)
     if not rest and not any(value in ("--version", "--help", "-h", "-v", "-V") for value in words):
@@ -123,14 +447,43 @@ def _cloud(call: Call) -> None:
         return
     if not rest or rest[0] in ("version", "help", "info") or "--help" in words or "-h" in words:
         return
-    if rest[0] == "config" and len(rest) > 1 and rest[1] in ("list", "get-value", "get", "configurations") and "create" not in rest and "activate" not in rest and "delete" not in rest:
+    if (
+        rest[0] == "config"
+        and len(rest) > 1
+        and rest[1] in ("list", "get-value", "get", "configurations")
+        and "create" not in rest
+        and "activate" not in rest
+        and "delete" not in rest
+    ):
         return
-    if any(item in _SECRET_VERBS for item in rest[:5]) or (any(item in ("secret", "secrets", "keyvault", "key", "keys") for item in rest[:3]) and any(item in ("show", "access", "download", "list-keys") for item in rest)):
+    if any(item in _SECRET_VERBS for item in rest[:5]) or (
+        any(item in ("secret", "secrets", "keyvault", "key", "keys") for item in rest[:3])
+        and any(item in ("show", "access", "download", "list-keys") for item in rest)
+    ):
         call.note(R2, "cloud.secret", "shows or fetches a credential", None, "law 4")
         call.effect("secret-read", call.name)
         return
     for item in rest[1:6]:
-        if item in _CHANGE_VERBS or item.startswith(("create-", "update-", "set-", "add-", "start-", "stop-", "import-", "export-", "attach-", "detach-", "enable-", "disable-", "ssh", "run-", "reset-", "rolling-")):
+        if item in _CHANGE_VERBS or item.startswith(
+            (
+                "create-",
+                "update-",
+                "set-",
+                "add-",
+                "start-",
+                "stop-",
+                "import-",
+                "export-",
+                "attach-",
+                "detach-",
+                "enable-",
+                "disable-",
+                "ssh",
+                "run-",
+                "reset-",
+                "rolling-",
+            )
+        ):
             break
         if item in _GONE_VERBS or item.startswith(("delete-", "remove-", "purge-")):
             call.note(R3, "cloud.delete", f"{call.name} {item} removes something", None, f"{call.name} reference")
@@ -156,7 +509,10 @@ def _gsutil(call: Call) -> None:
 
 
 def _ansible(call: Call) -> None:
-    if any(word.value in ("--version", "--help", "-h", "--list-hosts", "--syntax-check", "--list-tasks", "--list-tags") for word in call.args) and not any(word.value == "-a" for word in call.args):
+    if any(
+        word.value in ("--version", "--help", "-h", "--list-hosts", "--syntax-check", "--list-tasks", "--list-tags")
+        for word in call.args
+    ) and not any(word.value == "-a" for word in call.args):
         if any(word.value in ("--version", "--help", "-h") for word in call.args):
             return
     call.note(R2, "cloud.ansible", "runs tasks on many machines")
@@ -165,14 +521,23 @@ def _ansible(call: Call) -> None:
     for at, word in enumerate(args[:-1]):
         if word.value in ("-m", "--module-name"):
             module = call.value(args[at + 1]) or "?"
-    if call.name == "ansible" and module in ("command", "shell", "raw", "?", "ansible.builtin.shell", "ansible.builtin.command"):
+    if call.name == "ansible" and module in (
+        "command",
+        "shell",
+        "raw",
+        "?",
+        "ansible.builtin.shell",
+        "ansible.builtin.command",
+    ):
         for at, word in enumerate(args[:-1]):
             if word.value in ("-a", "--args"):
                 call.code(args[at + 1])
 
 
 def _terraform_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
-    if verb in ("output", "stack output") and any((word.value or "-raw").lstrip("-").startswith(("raw", "json", "show-secrets")) for word in rest):
+    if verb in ("output", "stack output") and any(
+        (word.value or "-raw").lstrip("-").startswith(("raw", "json", "show-secrets")) for word in rest
+    ):
         call.note(R2, "terraform.output", "shows values that are marked as sensitive", None, "law 4")
     if verb == "apply" and any((word.value or "").lstrip("-") in ("destroy", "auto-approve -destroy") for word in rest):
         call.note(R3, "terraform.destroy", "destroys infrastructure", None, "terraform reference")
@@ -180,7 +545,7 @@ def _terraform_check(call: Call, verb: str, rest: "list[Word]", level: int) -> N
 
 TERRAFORM = verbs(
     "single -chdir:!config -version,--version -help,--help -h,-v",
-    """R0 show|output|state list|state show|validate|version|providers|graph|workspace list|workspace show|fmt_|get_|metadata functions|stack ls|stack output_|stack history|about|whoami|config_|stack|logs|help|providers schema
+    """R0 show|output|state list|state show|validate|version|providers|graph|workspace list|workspace show|metadata functions|stack ls|stack history|about|whoami|stack|logs|help|providers schema
     R2 plan|apply|init|import|refresh|taint|untaint|console|state mv|state pull|workspace new|workspace select|login|logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|state replace-provider|import|cancel
     R3 destroy|state rm|state push|workspace delete|force-unlock|stack rm|run-all destroy|apply -destroy|state delete""",
     flags=("helper",), check=_terraform_check,
@@ -189,17 +554,17 @@ TERRAFORM = verbs(
 PROGRAMS: dict[str, Program] = {
     "aws": custom(_aws),
     "awslocal": custom(_aws),
-    **many("gcloud az doctl oci aliyun tccli hcloud linode-cli scw civo exo ibmcloud openstack heroku fly flyctl vercel netlify railway render wrangler firebase supabase sfdx cf eb sam cdk serverless sls copilot chalice bq cloudflared vultr-cli upctl ovhcloud govc packer_ snyk sentry-cli datadog newrelic pd", custom(_cloud)),
+    **many("gcloud az doctl oci aliyun tccli hcloud linode-cli scw civo exo ibmcloud openstack heroku fly flyctl vercel netlify railway render wrangler firebase supabase sfdx cf eb sam cdk serverless sls copilot chalice bq cloudflared vultr-cli upctl ovhcloud govc snyk sentry-cli datadog newrelic pd", custom(_cloud)),
     "gsutil": custom(_gsutil),
     **many("s3cmd mc rclone azcopy b2 s4cmd s5cmd", custom(lambda call: _objects(call))),
     **many("terraform tofu terragrunt pulumi", TERRAFORM),
-    **many("packer", verbs("-version -help -v -h", "R0 version|inspect|validate|plugins installed|fmt_\nR2 build|init|console|fix|fmt", flags=("helper",))),
+    **many("packer", verbs("-version -help -v -h", "R0 version|inspect|validate|plugins installed\nR2 build|init|console|fix|fmt", flags=("helper",))),
     **many("vagrant", verbs("--version -v -h --no-color", "R0 status|global-status|version|box list|plugin list|snapshot list|port|ssh-config|validate|help\nR3 destroy|box remove|snapshot delete|box prune", flags=("helper",))),
     **many("ansible ansible-playbook ansible-pull ansible-console", custom(_ansible)),
     **many("ansible-doc ansible-inventory ansible-config ansible-lint", custom(lambda call: call.flag("helper") if call.name in ("ansible-doc",) else call.note(R2, "cloud.ansible", "runs plugins that are not read"))),
     "ansible-galaxy": verbs("-h --version", "R0 list|collection list|role list|search|info", flags=("helper",)),
     "ansible-vault": verbs("-h --version", "R2 view|edit|encrypt|decrypt|create|rekey"),
-    **many("salt salt-call puppet chef-client knife chef bolt salt-key cfn-lint_ saltstack fab capistrano mina", verbs("--version", "R0 --version|version|facts_|node list|node show_|status\nR3 node delete|destroy")),
+    **many("salt salt-call puppet chef-client knife chef bolt salt-key saltstack fab capistrano mina", verbs("--version", "R0 --version|version|node list|status\nR3 node delete|destroy")),
 }  # fmt: skip
 
 
@@ -208,10 +573,50 @@ def _objects(call: Call) -> None:
     call.peer("", 443, call.name)
     rest = [word.value or "?" for word in call.args if not (word.value or "x").startswith("-")]
     verb = rest[0] if rest else "version"
-    if verb in ("ls", "lsd", "lsl", "lsf", "lsjson", "la", "du", "size", "info", "version", "stat", "tree", "about", "listremotes", "list", "ncdu", "check", "cryptcheck", "find_", "help", "alias_", "md5sum", "sha1sum", "hashsum", "ping", "ready", "diff"):
+    if verb in (
+        "ls",
+        "lsd",
+        "lsl",
+        "lsf",
+        "lsjson",
+        "la",
+        "du",
+        "size",
+        "info",
+        "version",
+        "stat",
+        "tree",
+        "about",
+        "listremotes",
+        "list",
+        "ncdu",
+        "check",
+        "cryptcheck",
+        "find_",
+        "help",
+        "alias_",
+        "md5sum",
+        "sha1sum",
+        "hashsum",
+        "ping",
+        "ready",
+        "diff",
+    ):
         return
-    gone = verb in ("rm", "rb", "del", "delete", "purge", "sync", "mirror", "remove", "rmdirs", "deletefile", "cleanup", "dedupe", "delete-bucket", "expire")
+    gone = verb in (
+        "rm",
+        "rb",
+        "del",
+        "delete",
+        "purge",
+        "sync",
+        "mirror",
+        "remove",
+        "rmdirs",
+        "deletefile",
+        "cleanup",
+        "dedupe",
+        "delete-bucket",
+        "expire",
+    )
     call.note(R3 if gone else R2, f"cloud.objects.{verb}", "removes objects" if gone else "copies or changes objects")
-
-
-PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}

@@ -1,5 +1,6 @@
 """docker, podman, kubectl, helm and their kin. Source: the reference pages of each tool."""
 
+from guard.judge import paths
 from guard.judge.engine import R2, R3, Call, Program
 from guard.judge.options import Grammar
 from guard.judge.rules import custom, many, verbs
@@ -85,12 +86,68 @@ def _delete_kube(call: Call, verb: str, rest: "list[Word]") -> None:
     kinds = " ".join(item for item in text if not item.startswith("-")).lower()
     first = next((item.lower() for item in text if not item.startswith("-")), "")
     whole = (
-        "ns", "namespace", "namespaces", "pv", "pvc", "persistentvolume", "persistentvolumes", "persistentvolumeclaim", "persistentvolumeclaims", "crd", "crds", "customresourcedefinition",
-        "customresourcedefinitions", "node", "nodes", "no", "all", "statefulset", "statefulsets", "sts", "storageclass", "sc", "volumesnapshot", "volumeattachment", "secret", "secrets", "clusterrole", "apiservice", "deployment", "deployments", "deploy", "daemonset",
+        "ns",
+        "namespace",
+        "namespaces",
+        "pv",
+        "pvc",
+        "persistentvolume",
+        "persistentvolumes",
+        "persistentvolumeclaim",
+        "persistentvolumeclaims",
+        "crd",
+        "crds",
+        "customresourcedefinition",
+        "customresourcedefinitions",
+        "node",
+        "nodes",
+        "no",
+        "all",
+        "statefulset",
+        "statefulsets",
+        "sts",
+        "storageclass",
+        "sc",
+        "volumesnapshot",
+        "volumeattachment",
+        "secret",
+        "secrets",
+        "clusterrole",
+        "apiservice",
+        "deployment",
+        "deployments",
+        "deploy",
+        "daemonset",
     )
     names = {piece.split("/")[0].split(".")[0] for piece in first.split(",")}
-    broad = any(item.split("=")[0] in ("--all", "-l", "--selector", "--all-namespaces", "-A", "-f", "--filename", "-k", "--kustomize", "--force", "--now", "--field-selector") or item.startswith(("-l", "-f", "-k", "-R")) or item == "--grace-period=0" for item in text if item.startswith("-"))
-    if broad or names & set(whole) or any("$" in (item or "") or "*" in item for item in text) or any(word.value is None for word in rest) or not kinds:
+    broad = any(
+        item.split("=")[0]
+        in (
+            "--all",
+            "-l",
+            "--selector",
+            "--all-namespaces",
+            "-A",
+            "-f",
+            "--filename",
+            "-k",
+            "--kustomize",
+            "--force",
+            "--now",
+            "--field-selector",
+        )
+        or item.startswith(("-l", "-f", "-k", "-R"))
+        or item == "--grace-period=0"
+        for item in text
+        if item.startswith("-")
+    )
+    if (
+        broad
+        or names & set(whole)
+        or any("$" in (item or "") or "*" in item for item in text)
+        or any(word.value is None for word in rest)
+        or not kinds
+    ):
         call.note(R3, "kubernetes.delete", "removes cluster objects and what hangs on them", None, "kubectl delete")
     else:
         call.note(R2, "kubernetes.delete-one", "removes a cluster object")
@@ -100,7 +157,9 @@ def _get_kube(call: Call, verb: str, rest: "list[Word]") -> None:
     values = [word.value if word.value is not None else word.shape for word in rest]
     secret = any(
         piece.split("/")[0].split(".")[0] in ("secret", "secrets")
-        for value in values if not value.startswith("-") for piece in value.lower().split(",")
+        for value in values
+        if not value.startswith("-")
+        for piece in value.lower().split(",")
     )
     shows = False
     for at, value in enumerate(values):
@@ -111,7 +170,7 @@ def _get_kube(call: Call, verb: str, rest: "list[Word]") -> None:
             form = value[2:].lstrip("=")
         elif value.startswith("--output="):
             form = value[9:]
-        elif value.startswith("--template") or value == "--raw" or value.startswith("--raw="):
+        elif value.startswith(("--template", "--raw=")) or value == "--raw":
             shows = shows or value.startswith("--template") or "secrets" in " ".join(values)
             secret = secret or ("secrets" in " ".join(values) and value.startswith("--raw"))
         if form and form not in ("wide", "name"):
@@ -125,10 +184,18 @@ def _apply(call: Call, verb: str, rest: "list[Word]") -> None:
     values = [word.value or "" for word in rest]
     if any(value.startswith("--dry-run") and value != "--dry-run=none" for value in values):
         for at, value in enumerate(values):
-            if value in ("-f", "--filename") and at + 1 < len(values) and values[at + 1].startswith(("http://", "https://")):
+            if (
+                value in ("-f", "--filename")
+                and at + 1 < len(values)
+                and values[at + 1].startswith(("http://", "https://"))
+            ):
                 call.note(R2, "kubernetes.url", "fetches a manifest from a URL", rest[at + 1], "law 10")
         return
-    call.note(R3 if any(value in ("--prune", "--force") for value in values) else R2, f"kubernetes.{verb.replace(' ', '-')}", f"kubectl {verb} changes the cluster")
+    call.note(
+        R3 if any(value in ("--prune", "--force") for value in values) else R2,
+        f"kubernetes.{verb.replace(' ', '-')}",
+        f"kubectl {verb} changes the cluster",
+    )
 
 
 def _kube_exec(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -141,7 +208,19 @@ def _kube_exec(call: Call, verb: str, rest: "list[Word]") -> None:
             at += 1
             break
         if value is not None and value.startswith("-"):
-            if value in ("-c", "--container", "-n", "--namespace", "--context", "-f", "--filename", "--pod-running-timeout", "--kubeconfig", "-s", "--server"):
+            if value in (
+                "-c",
+                "--container",
+                "-n",
+                "--namespace",
+                "--context",
+                "-f",
+                "--filename",
+                "--pod-running-timeout",
+                "--kubeconfig",
+                "-s",
+                "--server",
+            ):
                 at += 1
             at += 1
             continue
@@ -172,12 +251,20 @@ def _kube_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
             call.judge.ambient["kubernetes context"] = value[10:]
         elif value == "--":
             break
-        elif value.startswith("--token") or value.startswith("--password"):
+        elif value.startswith(("--token", "--password")):
             call.effect("secret", "on the command line")
-        elif (value.startswith("--kubeconfig") or value.startswith("--cache-dir")) and at:
-            target = value.partition("=")[2] or (call.value(call.args[at + 1]) if at + 1 < len(call.args) else None) or ""
-            if target.startswith(("/tmp", "/var/tmp", "/dev/shm")) or not target:
-                call.note(R2, "kubernetes.config", "a configuration from where others can write names programs to run", word, "law 8")
+        elif (value.startswith(("--kubeconfig", "--cache-dir"))) and at:
+            target = (
+                value.partition("=")[2] or (call.value(call.args[at + 1]) if at + 1 < len(call.args) else None) or ""
+            )
+            if target.startswith(paths.SHARED_FOLDERS) or not target:
+                call.note(
+                    R2,
+                    "kubernetes.config",
+                    "a configuration from where others can write names programs to run",
+                    word,
+                    "law 8",
+                )
 
 
 _KUBE_OPTIONS = (
@@ -185,7 +272,7 @@ _KUBE_OPTIONS = (
     "--client-key: --insecure-skip-tls-verify!R2 --tls-server-name: --request-timeout: --cache-dir: -v,--v: --vmodule: --log-file:!write --log-dir:!write --logtostderr --alsologtostderr "
     "--match-server-version --password:!R2 --username: --profile:!R1 --profile-output:!write --warnings-as-errors --disable-compression -h,--help -A,--all-namespaces -o,--output: -l,--selector: --kuberc:!config"
 )
-_KUBE = """R0 get|describe|logs|log|top|top node|top nodes|top pod|top pods|explain|version|api-resources|api-versions|cluster-info|auth can-i|auth whoami|rollout status|rollout history|config view|config get-contexts|config current-context|config get-clusters|config get-users|events|wait|options|help|completion|plugin list|exec|delete|apply|create|set|scale|patch|replace|label|annotate|run|expose|autoscale|get-all|diff_|kustomize_|certificate_|adm top|adm top pods|adm top nodes|status|projects|project_|whoami
+_KUBE = """R0 get|describe|logs|log|top|top node|top nodes|top pod|top pods|explain|version|api-resources|api-versions|cluster-info|auth can-i|auth whoami|rollout status|rollout history|config view|config get-contexts|config current-context|config get-clusters|config get-users|events|wait|options|help|completion|plugin list|exec|delete|apply|create|set|scale|patch|replace|label|annotate|run|expose|autoscale|get-all|adm top|adm top pods|adm top nodes|status|projects|whoami
 R1 uncordon|rollout pause|rollout resume
 R2 edit|rollout restart|rollout undo|port-forward|proxy|cp|attach|debug|taint|cordon|convert|diff|kustomize|certificate approve|certificate deny|config use-context|config set-context|config set|config unset|config set-cluster|config set-credentials|config rename-context|config delete-context|config delete-user|config delete-cluster|cluster-info dump|auth reconcile|login|logout|new-app|start-build|rsh|rsync|project
 R3 drain|delete-all|adm drain"""
@@ -194,15 +281,15 @@ KUBECTL = verbs(
     _KUBE_OPTIONS, _KUBE, flags=("helper",), anywhere=True, env=("KUBECONFIG",), check=_kube_check, protocol="kubernetes",
     details={
         "delete": _delete_kube, "get": _get_kube, "exec": _kube_exec, "config view": _config_kube,
-        **dict.fromkeys("apply create set scale patch replace label annotate run expose autoscale".split(), _apply),
+        **dict.fromkeys(["apply", "create", "set", "scale", "patch", "replace", "label", "annotate", "run", "expose", "autoscale"], _apply),
     },
 )  # fmt: skip
 
 _CONTAINER_OPTIONS = "-H,--host:!R2 -c,--context: --config:!config -D,--debug -l,--log-level: --tls --tlscacert: --tlscert: --tlskey: --tlsverify -v,--version -h,--help --url:!R2 --connection: --remote --root: --runroot: -r --namespace: -n: --address: -a: -R: --identity: --storage-driver: --log-level: --cgroup-manager: --noout --out:!write --syslog"
-_DOCKER = """R0 ps|images|logs|inspect|stats|top|port|version|info|diff|history|events|search_|container ls|container list|container ps|container inspect|container logs|container stats|container top|container port|container diff|image ls|image list|image inspect|image history|volume ls|volume list|volume inspect|network ls|network list|network inspect|system df|system info|system events|context ls|context list|context inspect|context show|node ls|node ps|node inspect|service ls|service ps|service logs|service inspect|stack ls|stack ps|stack services|stack config|swarm_|plugin ls|plugin list|plugin inspect|manifest inspect|buildx ls|buildx inspect|buildx du|buildx version|config ls|config inspect|secret ls|secret inspect|trust inspect|compose ps|compose logs|compose ls|compose config|compose images|compose top|compose version|compose port|compose events|compose stats|compose volumes|wait|container wait|pod ps|pod ls|pod list|pod inspect|pod logs|pod stats|pod top|healthcheck_|machine ls|machine list|machine inspect|machine info|secret list|container exists|image exists|volume exists|network exists|pod exists|image tree|exec|container exec|run|container run|compose exec|compose run|builder_|image search_|scout_|help|podcastats_|inspecti|inspectp|pods|imagefsinfo|statsp|system connection list|system connection ls|checkpoint ls|builder du|kube_|sbom_|plugin_|namespace ls|namespace list|namespace inspect
+_DOCKER = """R0 ps|images|logs|inspect|stats|top|port|version|info|diff|history|events|container ls|container list|container ps|container inspect|container logs|container stats|container top|container port|container diff|image ls|image list|image inspect|image history|volume ls|volume list|volume inspect|network ls|network list|network inspect|system df|system info|system events|context ls|context list|context inspect|context show|node ls|node ps|node inspect|service ls|service ps|service logs|service inspect|stack ls|stack ps|stack services|stack config|plugin ls|plugin list|plugin inspect|manifest inspect|buildx ls|buildx inspect|buildx du|buildx version|config ls|config inspect|secret ls|secret inspect|trust inspect|compose ps|compose logs|compose ls|compose config|compose images|compose top|compose version|compose port|compose events|compose stats|compose volumes|wait|container wait|pod ps|pod ls|pod list|pod inspect|pod logs|pod stats|pod top|machine ls|machine list|machine inspect|machine info|secret list|container exists|image exists|volume exists|network exists|pod exists|image tree|exec|container exec|run|container run|compose exec|compose run|help|inspecti|inspectp|pods|imagefsinfo|statsp|system connection list|system connection ls|checkpoint ls|builder du|namespace ls|namespace list|namespace inspect
 R1 start|restart|unpause|pause|container start|container restart|container unpause|container pause|compose start|compose restart|compose pause|compose unpause|pod start|pod restart|pod pause|pod unpause|tag|image tag|rename|container rename|create|container create|volume create|network create|network connect|compose create|pod create|context use|image mount
 R2 stop|kill|pull|push|build|login|logout|commit|cp|load|import|save|export|attach|update|container stop|container kill|container commit|container cp|container update|container attach|container export|image pull|image push|image build|image save|image load|image import|network disconnect|compose up|compose stop|compose kill|compose pull|compose push|compose build|compose watch|compose cp|compose attach|service create|service update|service scale|service rollback|stack deploy|stack up|swarm init|swarm join|swarm update|swarm join-token|swarm unlock-key|node update|node promote|node demote|plugin install|plugin enable|plugin disable|plugin set|secret create|config create|context create|context update|buildx build|buildx bake|compose publish|manifest create|manifest push|trust sign|generate|generate kube|generate systemd|play kube|kube play|search|image search|runp|machine start|machine stop|machine ssh|unshare|secret inspect --showsecret
-R3 rm|rmi|container rm|container remove|container prune|image rm|image remove|image prune|volume rm|volume remove|volume prune|network rm|network remove|network prune|system prune|builder prune|buildx prune|buildx rm|compose down|compose rm|stack rm|stack remove|stack down|service rm|service remove|node rm|node remove|swarm leave|secret rm|secret remove|config rm|plugin rm|context rm|pod rm|pod prune|system reset|kube down|manifest rm|rmp|machine rm|machine reset|pod stop_|builder rm|namespace rm|namespace remove"""
+R3 rm|rmi|container rm|container remove|container prune|image rm|image remove|image prune|volume rm|volume remove|volume prune|network rm|network remove|network prune|system prune|builder prune|buildx prune|buildx rm|compose down|compose rm|stack rm|stack remove|stack down|service rm|service remove|node rm|node remove|swarm leave|secret rm|secret remove|config rm|plugin rm|context rm|pod rm|pod prune|system reset|kube down|manifest rm|rmp|machine rm|machine reset|builder rm|namespace rm|namespace remove"""
 
 
 def _docker_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
@@ -258,13 +345,12 @@ PROGRAMS: dict[str, Program] = {
         _CONTAINER_OPTIONS + " -r,--runtime-endpoint: -i,--image-endpoint: -t,--timeout: -D",
         "R0 ps|pods|images|logs|inspect|inspecti|inspectp|stats|statsp|info|version|imagefsinfo|events|containers ls|containers list|containers info|images ls|images list|images check|tasks ls|tasks list|tasks ps|tasks metrics|namespaces ls|namespaces list|snapshots ls|snapshots info|content ls|plugins ls|leases ls|c ls|i ls|t ls|ns ls|image ls|container ls|task ls|exec\nR1 start\nR2 stop|stopp|pull|run|runp|create|update|attach|port-forward|checkpoint\nR3 rm|rmp|rmi|containers rm|containers delete|images rm|images remove|tasks rm|tasks kill|namespaces rm|snapshots rm|c rm|i rm",
         need="bus", details={"exec": _exec})),
-    **many("kubectl k3s_ oc kubecolor k", KUBECTL),
-    "microk8s": verbs("", "R0 status|version|inspect_", details={}),
+    **many("kubectl oc kubecolor k", KUBECTL),
+    "microk8s": verbs("", "R0 status|version", details={}),
     "helm": HELM,
     **many("argocd flux istioctl linkerd cilium velero kubeadm kind minikube k3d k9s stern kubens kubectx kustomize skaffold tilt eksctl kops rancher nomad consul vault", verbs(
         "-n,--namespace: --context: --kubeconfig:!config --server: --grpc-web --core -o,--output: -A -h,--help --version -p,--profile: --address: --token:!R2 -v: --kube-context: -a -l: --region: --name:",
-        """R0 version|status|app list|app get|app diff|app history|app logs|app resources|app manifests_|cluster list|cluster get|proj list|proj get|repo list|get all|get sources all|get kustomizations|get helmreleases|get sources|logs|check|events|tree ks|proxy-status|proxy-config|analyze|describe|backup get|backup describe|backup logs|restore get|restore describe|schedule get|get clusters|get nodes|get nodegroup|get cluster|profile list|addons list|ip|node list|service list|config get|config view|list|ls|info|job status|node status|alloc status|alloc logs|server members|agent-info|deployment list|deployment status|namespace list|members|catalog services|catalog nodes|catalog datacenters|operator raft list-peers|operator members|auth list|secrets list|policy list|policy read|audit list|token lookup_|plan|kubeconfig_|viz stat|viz top|stat|top|edges|get account|get users|certs check-expiration|token list|config images list|upgrade plan|help|get routes
+        """R0 version|status|app list|app get|app diff|app history|app logs|app resources|cluster list|cluster get|proj list|proj get|repo list|get all|get sources all|get kustomizations|get helmreleases|get sources|logs|check|events|tree ks|proxy-status|proxy-config|analyze|describe|backup get|backup describe|backup logs|restore get|restore describe|schedule get|get clusters|get nodes|get nodegroup|get cluster|profile list|addons list|ip|node list|service list|config get|config view|list|ls|info|job status|node status|alloc status|alloc logs|server members|agent-info|deployment list|deployment status|namespace list|members|catalog services|catalog nodes|catalog datacenters|operator raft list-peers|operator members|auth list|secrets list|policy list|policy read|audit list|plan|viz stat|viz top|stat|top|edges|get account|get users|certs check-expiration|token list|config images list|upgrade plan|help|get routes
         R3 app delete|delete|delete cluster|uninstall|reset|uninstall-control-plane|cluster rm|proj delete|repo rm|backup delete|restore delete|schedule delete|kv delete|secrets disable|job stop|namespace delete|system gc|kv destroy|kv metadata delete|lease revoke|cluster delete|node delete|delete nodegroup|policy delete|auth disable|snapshot restore|operator raft remove-peer""",
         none="R2", flags=("helper",), protocol="kubernetes")),
 }  # fmt: skip
-PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}

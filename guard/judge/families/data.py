@@ -11,7 +11,28 @@ EXAMPLES = {
     "R3": ("psql -c 'drop table x'", "psql -c 'DELETE FROM t'", "mysql -e 'truncate table x'", "redis-cli flushall", "mysql -e 'drop database x'", "dropdb x", "redis-cli -n 1 FLUSHDB", "sqlite3 a.db 'delete from t'", "psql -c 'select 1; drop schema x cascade'", "mysqladmin drop x", "mysql -e 'select 1; /* x */ drop /* y */ table z'", "echo 'drop table x' | psql", "mongosh --eval 'db.dropDatabase()'", "psql -c 'alter table t drop column x'", "etcdctl del --prefix x", "sqlite3 a.db 'update t set x=1'", "mongo x --eval 'db.c.remove({})'"),
 }  # fmt: skip
 
-_READ_WORDS = frozenset("select show explain describe desc with values table use help pragma analyze_ begin commit rollback end start set_".split())
+_READ_WORDS = frozenset(
+    [
+        "select",
+        "show",
+        "explain",
+        "describe",
+        "desc",
+        "with",
+        "values",
+        "table",
+        "use",
+        "help",
+        "pragma",
+        "analyze_",
+        "begin",
+        "commit",
+        "rollback",
+        "end",
+        "start",
+        "set_",
+    ]
+)
 _GONE_WORDS = frozenset(("drop", "truncate"))
 _ACTING = (
     "into outfile", "into dumpfile", "load_file", "load_extension", "readfile(", "writefile(", "edit(", "fts3_tokenizer", "pg_read_", "pg_write", "pg_ls_", "pg_stat_file", "lo_import", "lo_export", "lo_", "dblink", "pg_terminate_backend", "pg_cancel_backend", "pg_reload_conf", "pg_rotate", "pg_switch", "nextval", "setval",
@@ -59,7 +80,11 @@ def strip_sql(text: str) -> "tuple[list[str], bool]":
                 good = False
             current.append(char + ("x" if char == "'" else text[at + 1 : stop].lower()) + char)
             at = stop + 1
-        elif char == "$" and text.find("$", at + 1) > at and text[at + 1 : text.find("$", at + 1)].replace("_", "").isalnum() | (two == "$$"):
+        elif (
+            char == "$"
+            and text.find("$", at + 1) > at
+            and text[at + 1 : text.find("$", at + 1)].replace("_", "").isalnum() | (two == "$$")
+        ):
             tag = text[at : text.find("$", at + 1) + 1]
             stop = text.find(tag, at + len(tag))
             if stop < 0:
@@ -79,19 +104,293 @@ def strip_sql(text: str) -> "tuple[list[str], bool]":
 
 
 _PURE = frozenset(
-    """count sum avg min max now version length char_length lower upper trim ltrim rtrim substr substring replace coalesce nullif ifnull isnull if greatest least abs round ceil ceiling floor
-    mod power sqrt random rand concat concat_ws group_concat string_agg array_agg json_agg jsonb_agg json_object jsonb_build_object json_build_object json_extract row_number rank dense_rank lag lead first_value
-    last_value ntile extract date_trunc date_part to_char to_date to_timestamp to_number age date time timestamp datetime strftime julianday unixepoch current_date current_time current_timestamp current_user
-    session_user user database schema current_database current_schema current_schemas current_setting date_format date_add date_sub datediff timestampdiff unix_timestamp from_unixtime year month day hour minute second
-    cast convert hex md5 sha1 sha2 typeof total printf format instr position locate left right lpad rpad reverse repeat ascii char chr unnest generate_series array_length array_to_string string_to_array split_part
-    regexp_replace regexp_matches regexp_match regexp_substr regexp_like initcap translate pg_size_pretty pg_database_size pg_relation_size pg_total_relation_size pg_table_size pg_indexes_size pg_tablespace_size
-    pg_is_in_recovery pg_postmaster_start_time pg_conf_load_time pg_current_wal_lsn pg_last_wal_receive_lsn pg_last_wal_replay_lsn pg_last_xact_replay_timestamp pg_wal_lsn_diff pg_blocking_pids pg_backend_pid
-    pg_get_viewdef pg_get_functiondef pg_get_indexdef pg_get_constraintdef pg_get_expr pg_get_userbyid has_table_privilege has_database_privilege obj_description col_description to_regclass inet_server_addr
-    inet_server_port inet_client_addr txid_current_snapshot connection_id last_insert_id row_count found_rows json_each json_tree json_array json_type jsonb_each jsonb_pretty json_array_elements jsonb_array_elements
-    percentile_cont percentile_disc stddev variance bool_and bool_or every any_value bit_and bit_or width_bucket sign exp ln log log10 pi sin cos tan trunc truncate_ substring_index find_in_set field elt makedate
-    last_day week weekday dayofweek quarter sec_to_time time_to_sec curdate curtime utc_timestamp sysdate_ changes_ sqlite_version last_insert_rowid_ quote unicode zeroblob glob like likely unlikely iif
-    in exists any all some values as over filter and or not on using when then else case from join where by having select within between is union except intersect distinct with recursive partition array row
-    interval numeric decimal varchar char bit int integer bigint text limit offset lateral rollup cube grouping sets set materialized index key check default primary references unique pragma_table_info pragma_index_list""".split()
+    [
+        "count",
+        "sum",
+        "avg",
+        "min",
+        "max",
+        "now",
+        "version",
+        "length",
+        "char_length",
+        "lower",
+        "upper",
+        "trim",
+        "ltrim",
+        "rtrim",
+        "substr",
+        "substring",
+        "replace",
+        "coalesce",
+        "nullif",
+        "ifnull",
+        "isnull",
+        "if",
+        "greatest",
+        "least",
+        "abs",
+        "round",
+        "ceil",
+        "ceiling",
+        "floor",
+        "mod",
+        "power",
+        "sqrt",
+        "random",
+        "rand",
+        "concat",
+        "concat_ws",
+        "group_concat",
+        "string_agg",
+        "array_agg",
+        "json_agg",
+        "jsonb_agg",
+        "json_object",
+        "jsonb_build_object",
+        "json_build_object",
+        "json_extract",
+        "row_number",
+        "rank",
+        "dense_rank",
+        "lag",
+        "lead",
+        "first_value",
+        "last_value",
+        "ntile",
+        "extract",
+        "date_trunc",
+        "date_part",
+        "to_char",
+        "to_date",
+        "to_timestamp",
+        "to_number",
+        "age",
+        "date",
+        "time",
+        "timestamp",
+        "datetime",
+        "strftime",
+        "julianday",
+        "unixepoch",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "session_user",
+        "user",
+        "database",
+        "schema",
+        "current_database",
+        "current_schema",
+        "current_schemas",
+        "current_setting",
+        "date_format",
+        "date_add",
+        "date_sub",
+        "datediff",
+        "timestampdiff",
+        "unix_timestamp",
+        "from_unixtime",
+        "year",
+        "month",
+        "day",
+        "hour",
+        "minute",
+        "second",
+        "cast",
+        "convert",
+        "hex",
+        "md5",
+        "sha1",
+        "sha2",
+        "typeof",
+        "total",
+        "printf",
+        "format",
+        "instr",
+        "position",
+        "locate",
+        "left",
+        "right",
+        "lpad",
+        "rpad",
+        "reverse",
+        "repeat",
+        "ascii",
+        "char",
+        "chr",
+        "unnest",
+        "generate_series",
+        "array_length",
+        "array_to_string",
+        "string_to_array",
+        "split_part",
+        "regexp_replace",
+        "regexp_matches",
+        "regexp_match",
+        "regexp_substr",
+        "regexp_like",
+        "initcap",
+        "translate",
+        "pg_size_pretty",
+        "pg_database_size",
+        "pg_relation_size",
+        "pg_total_relation_size",
+        "pg_table_size",
+        "pg_indexes_size",
+        "pg_tablespace_size",
+        "pg_is_in_recovery",
+        "pg_postmaster_start_time",
+        "pg_conf_load_time",
+        "pg_current_wal_lsn",
+        "pg_last_wal_receive_lsn",
+        "pg_last_wal_replay_lsn",
+        "pg_last_xact_replay_timestamp",
+        "pg_wal_lsn_diff",
+        "pg_blocking_pids",
+        "pg_backend_pid",
+        "pg_get_viewdef",
+        "pg_get_functiondef",
+        "pg_get_indexdef",
+        "pg_get_constraintdef",
+        "pg_get_expr",
+        "pg_get_userbyid",
+        "has_table_privilege",
+        "has_database_privilege",
+        "obj_description",
+        "col_description",
+        "to_regclass",
+        "inet_server_addr",
+        "inet_server_port",
+        "inet_client_addr",
+        "txid_current_snapshot",
+        "connection_id",
+        "last_insert_id",
+        "row_count",
+        "found_rows",
+        "json_each",
+        "json_tree",
+        "json_array",
+        "json_type",
+        "jsonb_each",
+        "jsonb_pretty",
+        "json_array_elements",
+        "jsonb_array_elements",
+        "percentile_cont",
+        "percentile_disc",
+        "stddev",
+        "variance",
+        "bool_and",
+        "bool_or",
+        "every",
+        "any_value",
+        "bit_and",
+        "bit_or",
+        "width_bucket",
+        "sign",
+        "exp",
+        "ln",
+        "log",
+        "log10",
+        "pi",
+        "sin",
+        "cos",
+        "tan",
+        "trunc",
+        "truncate_",
+        "substring_index",
+        "find_in_set",
+        "field",
+        "elt",
+        "makedate",
+        "last_day",
+        "week",
+        "weekday",
+        "dayofweek",
+        "quarter",
+        "sec_to_time",
+        "time_to_sec",
+        "curdate",
+        "curtime",
+        "utc_timestamp",
+        "sysdate_",
+        "changes_",
+        "sqlite_version",
+        "last_insert_rowid_",
+        "quote",
+        "unicode",
+        "zeroblob",
+        "glob",
+        "like",
+        "likely",
+        "unlikely",
+        "iif",
+        "in",
+        "exists",
+        "any",
+        "all",
+        "some",
+        "values",
+        "as",
+        "over",
+        "filter",
+        "and",
+        "or",
+        "not",
+        "on",
+        "using",
+        "when",
+        "then",
+        "else",
+        "case",
+        "from",
+        "join",
+        "where",
+        "by",
+        "having",
+        "select",
+        "within",
+        "between",
+        "is",
+        "union",
+        "except",
+        "intersect",
+        "distinct",
+        "with",
+        "recursive",
+        "partition",
+        "array",
+        "row",
+        "interval",
+        "numeric",
+        "decimal",
+        "varchar",
+        "char",
+        "bit",
+        "int",
+        "integer",
+        "bigint",
+        "text",
+        "limit",
+        "offset",
+        "lateral",
+        "rollup",
+        "cube",
+        "grouping",
+        "sets",
+        "set",
+        "materialized",
+        "index",
+        "key",
+        "check",
+        "default",
+        "primary",
+        "references",
+        "unique",
+        "pragma_table_info",
+        "pragma_index_list",
+    ]
 )
 
 
@@ -103,12 +402,15 @@ def _unknown_function(statement: str) -> str:
         while end > 0 and statement[end - 1] == " ":
             end -= 1
         start = end
-        while start > 0 and (statement[start - 1].isalnum() or statement[start - 1] in "_.\"`"):
+        while start > 0 and (statement[start - 1].isalnum() or statement[start - 1] in '_."`'):
             start -= 1
         name = statement[start:end].replace('"', "").replace("`", "").rpartition(".")[2]
         if name and name not in _PURE and not name.isdigit():
             before = statement[:start].rstrip()
-            if not (before.endswith((" as", " with", ",", "with")) and statement[at : at + 9].startswith(("(select", "( select"))) and not before.endswith(("insert into",)):
+            if not (
+                before.endswith((" as", " with", ",", "with"))
+                and statement[at : at + 9].startswith(("(select", "( select"))
+            ) and not before.endswith(("insert into",)):
                 return name
         at = statement.find("(", at + 1)
     return ""
@@ -125,12 +427,34 @@ def sql(call: Call, text: str, word: "Word | None") -> None:
         tokens = set(statement.replace("(", " ").replace(")", " ").replace(",", " ").split())
         if first in _GONE_WORDS or (first == "alter" and "drop" in tokens):
             call.note(R3, "sql.drop", "removes tables or what is in them", word, "SQL")
-        elif (first in ("delete", "update") or (first == "with" and tokens & {"delete", "update"})) and "where" not in tokens:
+        elif (
+            first in ("delete", "update") or (first == "with" and tokens & {"delete", "update"})
+        ) and "where" not in tokens:
             call.note(R3, "sql.delete-all", "changes or removes every row", word, "SQL")
-        elif first not in _READ_WORDS or first == "pragma" and "=" in statement:
+        elif first not in _READ_WORDS or (first == "pragma" and "=" in statement):
             call.note(R2, "sql.change", "changes the database", word, "SQL")
-        elif tokens & {"delete", "update", "insert", "into", "drop", "truncate", "merge", "alter", "create", "grant", "lock", "call", "execute"} and first in ("with", "explain", "select", "table", "values", "begin", "start"):
-            call.note(R3 if tokens & {"drop", "truncate"} and first in ("begin", "start") else R2, "sql.change", "a query that changes or locks something", word, "SQL")
+        elif tokens & {
+            "delete",
+            "update",
+            "insert",
+            "into",
+            "drop",
+            "truncate",
+            "merge",
+            "alter",
+            "create",
+            "grant",
+            "lock",
+            "call",
+            "execute",
+        } and first in ("with", "explain", "select", "table", "values", "begin", "start"):
+            call.note(
+                R3 if tokens & {"drop", "truncate"} and first in ("begin", "start") else R2,
+                "sql.change",
+                "a query that changes or locks something",
+                word,
+                "SQL",
+            )
         elif first in ("select", "with", "values", "explain", "table") and (call_name := _unknown_function(statement)):
             call.note(R2, "sql.function", f"the function {call_name} is not known to only read", word, "SQL")
         elif any(item in f" {statement} " for item in _ACTING) or ("mysql.user" in statement and "*" in statement):
@@ -147,7 +471,16 @@ def _psql_text(call: Call, word: "Word | None") -> None:
     lines = value.strip()
     if lines.startswith("\\"):
         verb = lines.split()[0] if lines.split() else ""
-        if verb.startswith(("\\d", "\\l", "\\z", "\\conninfo", "\\timing", "\\x", "\\sf", "\\sv", "\\encoding", "\\?", "\\h")) and verb not in ("\\lo_import", "\\lo_export", "\\lo_unlink") and "\n" not in lines and "|" not in lines and "`" not in lines and lines.count("\\") == 1:
+        if (
+            verb.startswith(
+                ("\\d", "\\l", "\\z", "\\conninfo", "\\timing", "\\x", "\\sf", "\\sv", "\\encoding", "\\?", "\\h")
+            )
+            and verb not in ("\\lo_import", "\\lo_export", "\\lo_unlink")
+            and "\n" not in lines
+            and "|" not in lines
+            and "`" not in lines
+            and lines.count("\\") == 1
+        ):
             return
         call.note(R2, "psql.meta", f"{verb} can run programs or write files", word, "psql(1)")
         return
@@ -177,8 +510,8 @@ def _psql(call: Call) -> None:
         else:
             call.writes(out)
     texts = [option.value for option in parsed.options if option.name == "-c"]
-    for word in texts:
-        _psql_text(call, word)
+    for given in texts:
+        _psql_text(call, given)
     if not texts and not any(option.name in ("-l", "-V", "-?", "-f") for option in parsed.options):
         if call.stdin:
             _psql_text(call, Word(call.span, call.stdin, (), True))
@@ -213,19 +546,24 @@ def _mysql(call: Call) -> None:
             texts = [Word(call.span, call.stdin, (), True)]
         else:
             call.opaque("SQL that is not told by the text", None, "sql.stdin")
-    for word in texts:
-        value = call.value(word) if word is not None else None
+    for given in texts:
+        value = call.value(given) if given is not None else None
         if value is None:
-            call.opaque("a text that is not told here", word, "sql.dynamic")
-            if word is not None:
-                sql(call, word.shape, word)
+            call.opaque("a text that is not told here", given, "sql.dynamic")
+            if given is not None:
+                sql(call, given.shape, given)
             continue
         stripped = value.strip().lower()
-        if "\\!" in value or stripped.startswith(("system", "source", "\\", "tee", "pager", "edit", "delimiter")) or any(
-            part.strip().lower().startswith(("system ", "source ", "tee ", "pager ", "edit", "delimiter")) for part in value.replace("\n", ";").split(";")
+        if (
+            "\\!" in value
+            or stripped.startswith(("system", "source", "\\", "tee", "pager", "edit", "delimiter"))
+            or any(
+                part.strip().lower().startswith(("system ", "source ", "tee ", "pager ", "edit", "delimiter"))
+                for part in value.replace("\n", ";").split(";")
+            )
         ):
-            call.note(R2, "mysql.client", "a client command that can run programs or write files", word, "mysql(1)")
-        sql(call, value.replace("\\G", ";").replace("\\g", ";"), word)
+            call.note(R2, "mysql.client", "a client command that can run programs or write files", given, "mysql(1)")
+        sql(call, value.replace("\\G", ";").replace("\\g", ";"), given)
 
 
 def _sqlite(call: Call) -> None:
@@ -245,27 +583,139 @@ def _sqlite(call: Call) -> None:
             texts = [Word(call.span, call.stdin, (), True)]
         else:
             call.opaque("SQL that is not told by the text", None, "sql.stdin")
-    for word in texts:
-        value = call.value(word) if word is not None else None
+    for given in texts:
+        value = call.value(given) if given is not None else None
         if value is None:
-            call.opaque("a text that is not told here", word, "sql.dynamic")
-            if word is not None:
-                sql(call, word.shape, word)
+            call.opaque("a text that is not told here", given, "sql.dynamic")
+            if given is not None:
+                sql(call, given.shape, given)
             continue
         rest: list[str] = []
         for line in value.split("\n"):
             if line.strip().startswith("."):
                 verb = line.strip().split()[0]
-                if verb not in (".tables", ".schema", ".databases", ".indexes", ".indices", ".mode", ".headers", ".header", ".help", ".show", ".stats", ".width", ".dbinfo", ".fullschema", ".version", ".timer", ".nullvalue", ".separator", ".quit", ".exit", ".print", ".eqp", ".lint", ".dump") or "|" in line:
-                    call.note(R2, "sqlite.dot", f"{verb} can run programs or write files", word, "sqlite3(1)")
+                if (
+                    verb
+                    not in (
+                        ".tables",
+                        ".schema",
+                        ".databases",
+                        ".indexes",
+                        ".indices",
+                        ".mode",
+                        ".headers",
+                        ".header",
+                        ".help",
+                        ".show",
+                        ".stats",
+                        ".width",
+                        ".dbinfo",
+                        ".fullschema",
+                        ".version",
+                        ".timer",
+                        ".nullvalue",
+                        ".separator",
+                        ".quit",
+                        ".exit",
+                        ".print",
+                        ".eqp",
+                        ".lint",
+                        ".dump",
+                    )
+                    or "|" in line
+                ):
+                    call.note(R2, "sqlite.dot", f"{verb} can run programs or write files", given, "sqlite3(1)")
             else:
                 rest.append(line)
-        sql(call, "\n".join(rest), word)
+        sql(call, "\n".join(rest), given)
 
 
 _REDIS_READ = frozenset(
-    "ping info get mget exists ttl pttl type strlen llen lrange lindex scard smembers sismember hget hgetall hkeys hvals hlen hmget hexists zcard zrange zrangebyscore zscore zrank zcount dbsize keys scan sscan hscan zscan time role lastsave echo getrange substr randomkey bitcount "
-    "bitpos getbit object memory slowlog client config cluster latency command module xlen xrange xinfo xpending pubsub acl sinter sunion sdiff zrevrange zrevrangebyscore srandmember dump touch_ geopos geodist hstrlen lolwut xread hrandfield zmscore smismember expiretime pexpiretime lcs lpos debug_ quit select auth_".split()
+    [
+        "ping",
+        "info",
+        "get",
+        "mget",
+        "exists",
+        "ttl",
+        "pttl",
+        "type",
+        "strlen",
+        "llen",
+        "lrange",
+        "lindex",
+        "scard",
+        "smembers",
+        "sismember",
+        "hget",
+        "hgetall",
+        "hkeys",
+        "hvals",
+        "hlen",
+        "hmget",
+        "hexists",
+        "zcard",
+        "zrange",
+        "zrangebyscore",
+        "zscore",
+        "zrank",
+        "zcount",
+        "dbsize",
+        "keys",
+        "scan",
+        "sscan",
+        "hscan",
+        "zscan",
+        "time",
+        "role",
+        "lastsave",
+        "echo",
+        "getrange",
+        "substr",
+        "randomkey",
+        "bitcount",
+        "bitpos",
+        "getbit",
+        "object",
+        "memory",
+        "slowlog",
+        "client",
+        "config",
+        "cluster",
+        "latency",
+        "command",
+        "module",
+        "xlen",
+        "xrange",
+        "xinfo",
+        "xpending",
+        "pubsub",
+        "acl",
+        "sinter",
+        "sunion",
+        "sdiff",
+        "zrevrange",
+        "zrevrangebyscore",
+        "srandmember",
+        "dump",
+        "touch_",
+        "geopos",
+        "geodist",
+        "hstrlen",
+        "lolwut",
+        "xread",
+        "hrandfield",
+        "zmscore",
+        "smismember",
+        "expiretime",
+        "pexpiretime",
+        "lcs",
+        "lpos",
+        "debug_",
+        "quit",
+        "select",
+        "auth_",
+    ]
 )
 _REDIS_SECOND = {
     "config": ("get", "help"), "client": ("list", "info", "id", "getname", "help", "no-evict_", "tracking_"), "cluster": ("info", "nodes", "slots", "shards", "links", "myid", "keyslot", "countkeysinslot", "help", "count-failure-reports"), "slowlog": ("get", "len", "help"),
@@ -291,7 +741,22 @@ def _redis(call: Call) -> None:
             lines = [list(first.split())]
     elif call.stdin:
         lines = [list(line.split()) for line in call.stdin.split("\n") if line.strip()]
-    elif not any(parsed.has(name) for name in ("--stat", "--latency", "--latency-history", "--latency-dist", "--bigkeys", "--memkeys", "--hotkeys", "--scan", "--version", "--help", "--intrinsic-latency")):
+    elif not any(
+        parsed.has(name)
+        for name in (
+            "--stat",
+            "--latency",
+            "--latency-history",
+            "--latency-dist",
+            "--bigkeys",
+            "--memkeys",
+            "--hotkeys",
+            "--scan",
+            "--version",
+            "--help",
+            "--intrinsic-latency",
+        )
+    ):
         call.opaque("commands that are not told by the text", None, "redis.stdin")
     for line in lines:
         verb = (line[0] or "?").lower()
@@ -301,7 +766,13 @@ def _redis(call: Call) -> None:
         elif verb in ("eval", "evalsha", "fcall") and any("flush" in (item or "").lower() for item in line):
             call.note(R3, "redis.flush", "a script that removes everything in the database", None, "redis.io/commands")
         elif verb not in _REDIS_READ or (verb in _REDIS_SECOND and second not in _REDIS_SECOND[verb]):
-            call.note(R2, "redis.change", f"{verb} {second}".strip() + " changes the database or is not known", None, "redis.io/commands")
+            call.note(
+                R2,
+                "redis.change",
+                f"{verb} {second}".strip() + " changes the database or is not known",
+                None,
+                "redis.io/commands",
+            )
         elif verb == "config" and any((item or "").lower() in ("requirepass", "masterauth", "*") for item in line[2:]):
             call.note(R2, "redis.secret", "shows the password", None, "law 4")
 
@@ -320,13 +791,12 @@ PROGRAMS: dict[str, Program] = {
     **many("redis-cli valkey-cli keydb-cli", custom(_redis)),
     **many("mongosh mongo", custom(_mongo)),
     **many("mysqladmin mariadb-admin", verbs("-u,--user: -p,--password? -h,--host: -P,--port: -S,--socket: -i,--sleep: -c,--count: -r -v -s --defaults-file:!config --defaults-extra-file:!config --connect-timeout:", "R0 status|extended-status|processlist|ping|variables|version|proc\nR2 create|kill|password|shutdown|reload|refresh|flush-hosts|flush-logs|flush-privileges|flush-status|flush-tables|flush-threads|start-slave|stop-slave\nR3 drop", flags=("helper",), protocol="mysql")),
-    **many("pg_isready pg_controldata pg_config pg_lsclusters mysqlshow mysqlcheck_ pgbouncer_ pg_waldump pg_archivecleanup_ innochecksum_", reader("-h: -p: -U: -d: -t: -q", operands="data", plain=False)),
+    **many("pg_isready pg_controldata pg_config pg_lsclusters mysqlshow pg_waldump", reader("-h: -p: -U: -d: -t: -q", operands="data", plain=False)),
     **many("pg_dump pg_dumpall mysqldump mariadb-dump mongodump mongoexport redis-dump pg_basebackup mysqlpump mydumper", table("", operands="data", level="R2", text="reads out a whole database")),
-    **many("pg_restore mongorestore mongoimport mysqlimport pg_ctl pg_ctlcluster pg_upgrade initdb createdb createuser pg_resetwal_ vacuumdb reindexdb clusterdb pgbench mysqlslap mysql_secure_installation mysql_upgrade mysqlcheck myloader pg_rewind pg_createcluster mysqld mongod redis-server postgres mysqld_safe cqlsh nodetool_ clickhouse-client influx duckdb usql sqlcmd sqlplus isql bcp tsql couchbase-cli arangosh neo4j cypher-shell kafka-topics kafka-console-consumer kafka-consumer-groups rabbitmqctl_", table("", operands="data", level="R2", text="changes a database or runs a program in its language")),
+    **many("pg_restore mongorestore mongoimport mysqlimport pg_ctl pg_ctlcluster pg_upgrade initdb createdb createuser vacuumdb reindexdb clusterdb pgbench mysqlslap mysql_secure_installation mysql_upgrade mysqlcheck myloader pg_rewind pg_createcluster mysqld mongod redis-server postgres mysqld_safe cqlsh clickhouse-client influx duckdb usql sqlcmd sqlplus isql bcp tsql couchbase-cli arangosh neo4j cypher-shell kafka-topics kafka-console-consumer kafka-consumer-groups", table("", operands="data", level="R2", text="changes a database or runs a program in its language")),
     **many("dropdb dropuser pg_dropcluster pg_resetwal", table("", operands="data", level="R3", text="removes a database or user")),
-    "etcdctl": verbs("--endpoints: --cacert: --cert: --key: --user:!secret -w,--write-out: --command-timeout: --dial-timeout: -h --version --insecure-skip-tls-verify --insecure-transport --debug --hex", "R0 endpoint health|endpoint status|endpoint hashkv|member list|version|alarm list|user list|role list|check perf_|auth status|lease list\nR2 get|put|watch|snapshot save|snapshot status|member add|lock|elect|txn|compaction|defrag\nR3 del|member remove|snapshot restore|role delete|user delete|lease revoke|alarm disarm", protocol="etcd"),
-    **many("rabbitmqctl rabbitmq-diagnostics", verbs("-n,--node: -q,--quiet -s,--silent -p,--vhost: -t,--timeout: -l", "R0 status|list_queues|list_exchanges|list_bindings|list_connections|list_channels|list_consumers|list_users|list_vhosts|list_permissions|cluster_status|environment_|ping|version|list_policies|list_parameters|report_|node_health_check|check_running|check_local_alarms|alarms|memory_breakdown|listeners|list_topic_permissions|list_feature_flags|list_global_parameters|list_user_permissions|help|check_port_connectivity|check_virtual_hosts\nR3 reset|force_reset|delete_queue|purge_queue|delete_user|delete_vhost|forget_cluster_node")),
-    "nodetool": verbs("-h,--host: -p,--port: -u: -pw:!secret -pwf:!read", "R0 status|info|ring|describecluster|netstats|tpstats|tablestats|cfstats|compactionstats|gossipinfo|version|getendpoints|listsnapshots|proxyhistograms|tablehistograms|describering|getlogginglevels|statusgossip|statusbinary|statusbackup|statushandoff|help|gcstats|toppartitions\nR3 decommission|removenode|assassinate|clearsnapshot|rebuild_"),
+    "etcdctl": verbs("--endpoints: --cacert: --cert: --key: --user:!secret -w,--write-out: --command-timeout: --dial-timeout: -h --version --insecure-skip-tls-verify --insecure-transport --debug --hex", "R0 endpoint health|endpoint status|endpoint hashkv|member list|version|alarm list|user list|role list|auth status|lease list\nR2 get|put|watch|snapshot save|snapshot status|member add|lock|elect|txn|compaction|defrag\nR3 del|member remove|snapshot restore|role delete|user delete|lease revoke|alarm disarm", protocol="etcd"),
+    **many("rabbitmqctl rabbitmq-diagnostics", verbs("-n,--node: -q,--quiet -s,--silent -p,--vhost: -t,--timeout: -l", "R0 status|list_queues|list_exchanges|list_bindings|list_connections|list_channels|list_consumers|list_users|list_vhosts|list_permissions|cluster_status|ping|version|list_policies|list_parameters|node_health_check|check_running|check_local_alarms|alarms|memory_breakdown|listeners|list_topic_permissions|list_feature_flags|list_global_parameters|list_user_permissions|help|check_port_connectivity|check_virtual_hosts\nR3 reset|force_reset|delete_queue|purge_queue|delete_user|delete_vhost|forget_cluster_node")),
+    "nodetool": verbs("-h,--host: -p,--port: -u: -pw:!secret -pwf:!read", "R0 status|info|ring|describecluster|netstats|tpstats|tablestats|cfstats|compactionstats|gossipinfo|version|getendpoints|listsnapshots|proxyhistograms|tablehistograms|describering|getlogginglevels|statusgossip|statusbinary|statusbackup|statushandoff|help|gcstats|toppartitions\nR3 decommission|removenode|assassinate|clearsnapshot"),
     "pgbackrest": verbs("--stanza: --config:!config --log-level-console:", "R0 info|check|version|help|verify|repo-ls\nR3 expire|stanza-delete|restore"),
 }  # fmt: skip
-PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}

@@ -1,8 +1,8 @@
 """Programs that create, move, change and remove files. Source: the GNU coreutils manual."""
 
 from guard.judge.engine import R1, R2, R3, Call, Program
-from guard.judge.options import Parsed
-from guard.judge.rules import custom, many, reader, table
+from guard.judge.options import Grammar, Parsed
+from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
@@ -61,9 +61,6 @@ def _copy(call: Call, parsed: Parsed) -> None:
 
 
 def _tar(call: Call) -> None:
-    from guard.judge.options import Grammar
-    from guard.judge.rules import perform
-
     global _TAR
     if _TAR is None:
         _TAR = Grammar(
@@ -94,13 +91,31 @@ def _tar(call: Call) -> None:
         call.note(R2, "tar.unknown-option", f"{word.shape} is not a known option", word, "law 2")
     for option in parsed.options:
         if option.name == "--checkpoint-action":
-            value = call.value(option.value) if option.value is not None else None
-            if value is None or value.split("=", 1)[0].split("-", 1)[0] not in ("echo", "dot", ".", "bell", "sleep", "totals", "ttyout"):
+            action = call.value(option.value) if option.value is not None else None
+            if action is None or action.split("=", 1)[0].split("-", 1)[0] not in (
+                "echo",
+                "dot",
+                ".",
+                "bell",
+                "sleep",
+                "totals",
+                "ttyout",
+            ):
                 call.note(R2, "tar.checkpoint", "runs a program at each checkpoint", option.word)
     if parsed.loose:
         call.flag("options-from-expansion")
     archive = parsed.value("-f")
-    modes = {option.name for option in parsed.options} & {"-A", "-c", "-d", "--delete", "-r", "-t", "--test-label", "-u", "-x"}
+    modes = {option.name for option in parsed.options} & {
+        "-A",
+        "-c",
+        "-d",
+        "--delete",
+        "-r",
+        "-t",
+        "--test-label",
+        "-u",
+        "-x",
+    }
     if archive is not None and (call.value(archive) or "").find(":") > 0 and not parsed.has("--force-local"):
         call.note(R2, "tar.remote", "an archive name with a colon is on another machine, through rsh", archive)
     if modes <= {"-t", "-d", "--test-label"}:
@@ -132,7 +147,7 @@ def _tar(call: Call) -> None:
         call.reads(word)
 
 
-_TAR = None
+_TAR: Grammar | None = None
 
 
 def _dd(call: Call) -> None:
@@ -142,7 +157,9 @@ def _dd(call: Call) -> None:
         name, _, value = text.partition("=")
         if name == "of":
             wrote = True
-            target = Word(word.span, value, (), True) if word.value is not None else Word(word.span, None, word.parts, True)
+            target = (
+                Word(word.span, value, (), True) if word.value is not None else Word(word.span, None, word.parts, True)
+            )
             if word.value is None:
                 call.note(R2, "files.dd.dynamic", "writes a file that the text does not name", word)
             elif call.judge.places(value)[0].startswith("/dev/") and value not in ("/dev/null", "/dev/stdout"):
@@ -152,7 +169,25 @@ def _dd(call: Call) -> None:
         elif name == "if":
             if word.value is not None:
                 call.reads(Word(word.span, value, (), True))
-        elif name not in ("bs", "count", "skip", "seek", "status", "conv", "ibs", "obs", "iflag", "oflag", "cbs", "iseek", "oseek", "--help", "--version", "files", "speed"):
+        elif name not in (
+            "bs",
+            "count",
+            "skip",
+            "seek",
+            "status",
+            "conv",
+            "ibs",
+            "obs",
+            "iflag",
+            "oflag",
+            "cbs",
+            "iseek",
+            "oseek",
+            "--help",
+            "--version",
+            "files",
+            "speed",
+        ):
             call.opaque("an operand that is not known", word)
     _ = wrote
 
@@ -199,9 +234,6 @@ def _seven(call: Call) -> None:
     if not call.args:
         return
     call.note(R2 if verb is None else R1, f"files.{call.name}", "writes files")
-
-
-
 
 
 _CP = (

@@ -11,7 +11,19 @@ EXAMPLES = {
     "R3": ("python3 -c 'import os; os.system(\"rm -rf /srv\")'", "perl -e 'system(\"rm -rf /srv\")'", "python3 -c 'import shutil; shutil.rmtree(\"/srv\")'", "ruby -e '`rm -rf /srv`'", "node -e 'require(\"child_process\").execSync(\"rm -rf /srv\")'"),
 }  # fmt: skip
 
-_GONE = ("rmtree(", "rm_rf", "rm_r(", "remove_tree", "rmSync(", "fs.rm(", "rmdirSync(", "unlinkSync", "FileUtils.remove", "os.RemoveAll", "removedirs(")
+_GONE = (
+    "rmtree(",
+    "rm_rf",
+    "rm_r(",
+    "remove_tree",
+    "rmSync(",
+    "fs.rm(",
+    "rmdirSync(",
+    "unlinkSync",
+    "FileUtils.remove",
+    "os.RemoveAll",
+    "removedirs(",
+)
 _VERSION = frozenset(("--version", "-version", "-V", "-v", "--help", "-h", "-help", "-VV"))
 
 
@@ -40,7 +52,21 @@ def code_text(call: Call, text: str, word: "Word | None") -> None:
     # `["rm", "-rf", "/x"]`: the strings in a row are a command, too.
     candidates = [item for item in strings if " " in item]
     for index, item in enumerate(strings):
-        if item in ("rm", "mkfs", "dd", "shred", "/bin/rm", "sh", "bash", "kubectl", "docker", "git", "aws", "terraform", "wipefs"):
+        if item in (
+            "rm",
+            "mkfs",
+            "dd",
+            "shred",
+            "/bin/rm",
+            "sh",
+            "bash",
+            "kubectl",
+            "docker",
+            "git",
+            "aws",
+            "terraform",
+            "wipefs",
+        ):
             candidates.append(" ".join(strings[index : index + 6]))
     for item in candidates[:40]:
         probe = type(call.judge)()
@@ -54,9 +80,23 @@ def code_text(call: Call, text: str, word: "Word | None") -> None:
 def _interpreter(call: Call) -> None:
     args = list(call.args)
     values = [word.value for word in args]
-    if args and all(value in _VERSION for value in values) and (call.name not in ("perl", "ruby", "python", "python3") or values != ["-v"] or call.name in ("perl", "ruby")):
+    if (
+        args
+        and all(value in _VERSION for value in values)
+        and (
+            call.name not in ("perl", "ruby", "python", "python3") or values != ["-v"] or call.name in ("perl", "ruby")
+        )
+    ):
         return
-    if call.name.startswith("python") and values[:2] in (["-m", "json.tool"], ["-m", "site"], ["-m", "sysconfig"], ["-m", "platform"], ["-m", "this"], ["-m", "base64_"], ["-m", "calendar"]):
+    if call.name.startswith("python") and values[:2] in (
+        ["-m", "json.tool"],
+        ["-m", "site"],
+        ["-m", "sysconfig"],
+        ["-m", "platform"],
+        ["-m", "this"],
+        ["-m", "base64_"],
+        ["-m", "calendar"],
+    ):
         call.flag("helper")
         rest = [word for word in args[2:] if not (word.value or "x").startswith("-")]
         if values[1] == "json.tool":
@@ -71,10 +111,12 @@ def _interpreter(call: Call) -> None:
     call.opaque(f"{call.name} runs code that is not read here", None, "interpreter.code")
     for at, word in enumerate(args):
         value = word.value if word.value is not None else word.shape
-        if value.startswith("-") and not value.startswith("--") and any(char in value for char in "cerEnp") or value in ("--eval", "--execute", "--print"):
-            if at + 1 < len(args):
-                following = args[at + 1]
-                code_text(call, call.value(following) or following.shape, following)
+        if (
+            (value.startswith("-") and not value.startswith("--") and any(char in value for char in "cerEnp"))
+            or value in ("--eval", "--execute", "--print")
+        ) and at + 1 < len(args):
+            following = args[at + 1]
+            code_text(call, call.value(following) or following.shape, following)
     if call.stdin:
         code_text(call, call.stdin, None)
     for redirect in call.redirects:
@@ -96,11 +138,29 @@ def _make(call: Call) -> None:
 
 def _compiler(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
-    if values and all(value in ("--version", "-v", "--help", "-V", "-dumpversion", "-dumpmachine", "-version", "-print-search-dirs", "--print", "sysroot", "-vV") for value in values):
+    if values and all(
+        value
+        in (
+            "--version",
+            "-v",
+            "--help",
+            "-V",
+            "-dumpversion",
+            "-dumpmachine",
+            "-version",
+            "-print-search-dirs",
+            "--print",
+            "sysroot",
+            "-vV",
+        )
+        for value in values
+    ):
         return
     for at, word in enumerate(call.args):
         value = word.value or "?"
-        if value.startswith(("-fplugin", "-wrapper", "-B", "-specs", "@", "--param=plugin", "-Wl,", "-load", "-Xlinker", "-C", "?")):
+        if value.startswith(
+            ("-fplugin", "-wrapper", "-B", "-specs", "@", "--param=plugin", "-Wl,", "-load", "-Xlinker", "-C", "?")
+        ):
             call.note(R2, "build.compiler-option", f"{value} loads or runs other code", word)
         elif value == "-o" and at + 1 < len(call.args):
             call.writes(call.args[at + 1])
@@ -108,23 +168,32 @@ def _compiler(call: Call) -> None:
 
 
 PROGRAMS: dict[str, Program] = {
-    **many("python python2 python3 python3. pypy pypy3 perl ruby node nodejs deno php php-cli lua luajit tclsh wish guile racket_ sbcl clisp ghci runghc runhaskell irb erl elixir iex R Rscript julia octave gnuplot groovy scala kotlin jshell swift osascript ipython jython irb1 bpython gjs expect_ ts-node tsx nodejs16 phantomjs java jrunscript jjs crystal ocaml coffee awkward dc_ m4 rlwrap ipython3 cscript wscript mono dart flutter gst", custom(_interpreter)),
+    **many("python python2 python3 python3. pypy pypy3 perl ruby node nodejs deno php php-cli lua luajit tclsh wish guile sbcl clisp ghci runghc runhaskell irb erl elixir iex R Rscript julia octave gnuplot groovy scala kotlin jshell swift osascript ipython jython bpython gjs ts-node tsx phantomjs java jrunscript jjs crystal ocaml coffee m4 rlwrap ipython3 cscript wscript mono dart flutter gst", custom(_interpreter)),
     **many("make gmake ninja just task rake gulp grunt scons meson cmake ctest configure bmake dmake", custom(_make)),
     **many("gcc g++ cc c++ clang clang++ rustc javac ld gfortran tcc nasm gas as", custom(_compiler)),
-    **many("gdb lldb rr valgrind perf bpftrace bpftool dtrace sysdig stap trace-cmd crash gcore pstack eu-stack jstack_ jmap jcmd py-spy rbspy delve dlv uftrace ftrace execsnoop opensnoop biolatency tcplife", table("--version!ok --help!ok", operands="data", level="R2", text="looks into or steers other processes")),
-    **many("jps jstat jinfo_", reader("", operands="data", plain=False)),
+    **many("gdb lldb rr valgrind perf bpftrace bpftool dtrace sysdig stap trace-cmd crash gcore pstack eu-stack jmap jcmd py-spy rbspy delve dlv uftrace ftrace execsnoop opensnoop biolatency tcplife", table("--version!ok --help!ok", operands="data", level="R2", text="looks into or steers other processes")),
+    **many("jps jstat", reader("", operands="data", plain=False)),
     **many("bc dc", custom(lambda call: _calculator(call))),
-    **many("pre-commit tox nox pytest jest mocha phpunit rspec cypress playwright black isort ruff flake8 mypy pylint eslint prettier rubocop golangci-lint shellcheck_ tsc webpack vite rollup esbuild next nuxt ng vue django-admin flask rails gunicorn uvicorn uwsgi celery airflow dbt jupyter streamlit hugo jekyll mkdocs sphinx-build pdflatex latex xelatex tex pandoc convert magick ffmpeg ffprobe_ gs inkscape libreoffice soffice sox exiftool youtube-dl_ montage mogrify identify_ optipng jpegoptim wkhtmltopdf pdftk qpdf", table("--version!ok --help!ok", operands="data", level="R2", text="runs code or writes files in ways that are not read here")),
+    **many("pre-commit tox nox pytest jest mocha phpunit rspec cypress playwright black isort ruff flake8 mypy pylint eslint prettier rubocop golangci-lint tsc webpack vite rollup esbuild next nuxt ng vue django-admin flask rails gunicorn uvicorn uwsgi celery airflow dbt jupyter streamlit hugo jekyll mkdocs sphinx-build pdflatex latex xelatex tex pandoc convert magick ffmpeg gs inkscape libreoffice soffice sox exiftool montage mogrify optipng jpegoptim wkhtmltopdf pdftk qpdf", table("--version!ok --help!ok", operands="data", level="R2", text="runs code or writes files in ways that are not read here")),
     **many("shellcheck shfmt hadolint yamllint jsonlint", reader("-w,--write!R1 -f,--format: -x,--external-sources", plain=False, operands="data", unknown="R0")),
-    **many("pdftotext pdfinfo pdffonts pdfimages identify ffprobe mediainfo exiv2_ sqlformat_", custom(lambda call: call.note(R1, "media.convert", "writes files") if call.name in ("pdfimages",) or (call.name == "pdftotext" and not any(word.value == "-" for word in call.args)) else [call.reads(word) for word in call.args if not (word.value or "x").startswith("-")] and None)),
-    **many("git-cola_ httpd nginx apache2ctl apachectl caddy haproxy varnishd named unbound dnsmasq postfix exim sshd cron crond rsyslogd ntpd chronyd_ prometheus alertmanager node_exporter grafana-server traefik envoy php-fpm containerd dockerd kubelet kube-apiserver etcd coredns", custom(lambda call: _server(call))),
-    **many("postconf postqueue mailq exim_ doveconf dovecot named-checkconf named-checkzone unbound-checkconf httpd_ visudo_ sshd_ promtool amtool unbound-control rndc doveadm postsuper postmap newaliases postalias varnishadm", custom(lambda call: _server_tool(call))),
+    **many("pdftotext pdfinfo pdffonts pdfimages identify ffprobe mediainfo", custom(lambda call: _media(call))),
+    **many("httpd nginx apache2ctl apachectl caddy haproxy varnishd named unbound dnsmasq postfix exim sshd cron crond rsyslogd ntpd prometheus alertmanager node_exporter grafana-server traefik envoy php-fpm containerd dockerd kubelet kube-apiserver etcd coredns", custom(lambda call: _server(call))),
+    **many("postconf postqueue mailq doveconf dovecot named-checkconf named-checkzone unbound-checkconf promtool amtool unbound-control rndc doveadm postsuper postmap newaliases postalias varnishadm", custom(lambda call: _server_tool(call))),
     "xdg-open": table("", operands="data", level="R2", text="opens a file with whatever program is set for it"),
     **many("open gnome-open kde-open xdotool xclip xsel wmctrl notify-send zenity pbcopy wl-copy setxkbmap xset xrandr xinput gsettings dconf defaults launchctl scutil systemsetup networksetup diskutil hdiutil pmset csrutil spctl dscl plutil profiles nvram tmutil caffeinate ditto say", table("--version!ok --help!ok", operands="data", level="R2", text="changes the desktop or the system's settings")),
     **many("opsx opsagent opsagent-mcp", custom(lambda call: _own(call))),
     **many("pbpaste", reader("")),
     "jar": table("", operands="data", level="R1"),
 }  # fmt: skip
+
+
+def _media(call: Call) -> None:
+    """Tools that look at documents and pictures; two of them write what they take out."""
+    if call.name == "pdfimages" or (call.name == "pdftotext" and not any(word.value == "-" for word in call.args)):
+        call.note(R1, "media.convert", "writes files")
+    for word in call.args:
+        if not (word.value or "x").startswith("-"):
+            call.reads(word)
 
 
 def _calculator(call: Call) -> None:
@@ -155,7 +224,11 @@ def _server(call: Call) -> None:
             skip = False
         elif value in known:
             tested = True
-        elif value in ("-c", "-f", "-p", "-C", "--config") and tested or (call.name == "haproxy" and value == "-f") or (call.name in ("nginx", "httpd", "sshd") and value in ("-c", "-f")):
+        elif (
+            (value in ("-c", "-f", "-p", "-C", "--config") and tested)
+            or (call.name == "haproxy" and value == "-f")
+            or (call.name in ("nginx", "httpd", "sshd") and value in ("-c", "-f"))
+        ):
             skip = True
             call.flag("helper")
         elif value in ("--help", "--version", "-h"):
@@ -173,7 +246,7 @@ def _server_tool(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
     name = call.name
     if name == "postconf":
-        if any(value.startswith("-e") or value.startswith(("-X", "-#", "-M_", "-F_")) or "=" in value for value in values):
+        if any(value.startswith(("-e", "-X", "-#", "-M_", "-F_")) or "=" in value for value in values):
             call.note(R2, "mail.postconf", "changes the mail server's settings")
     elif name in ("mailq", "named-checkconf", "named-checkzone", "unbound-checkconf", "doveconf"):
         if name == "mailq" and values:
@@ -181,10 +254,32 @@ def _server_tool(call: Call) -> None:
     elif name == "postqueue":
         if values not in (["-p"], ["-j"]):
             call.note(R2, "mail.queue", "changes the mail queue")
-    elif name in ("promtool", "amtool") and values and values[0] in ("check", "--version", "query", "alert", "silence") and "add" not in values and "expire" not in values and "--help" not in values[:1]:
+    elif (
+        name in ("promtool", "amtool")
+        and values
+        and values[0] in ("check", "--version", "query", "alert", "silence")
+        and "add" not in values
+        and "expire" not in values
+        and "--help" not in values[:1]
+    ):
         if values[0] in ("query", "alert", "silence"):
             call.peer("", 0, name)
-    elif name in ("unbound-control", "rndc") and values and values[0] in ("status", "stats", "stats_noreset", "list_stubs", "list_forwards", "list_local_zones", "zonestatus", "get_option", "recursing_"):
+    elif (
+        name in ("unbound-control", "rndc")
+        and values
+        and values[0]
+        in (
+            "status",
+            "stats",
+            "stats_noreset",
+            "list_stubs",
+            "list_forwards",
+            "list_local_zones",
+            "zonestatus",
+            "get_option",
+            "recursing_",
+        )
+    ):
         if values[0] == "stats" and name in ("unbound-control", "rndc"):
             call.note(R1, "dns.stats", "resets counters or writes a statistics file")
     elif name == "doveadm" and values[:1] and values[0] in ("who", "user", "log", "director_", "instance"):
@@ -197,19 +292,44 @@ def _server_tool(call: Call) -> None:
         call.note(R2, f"server.{name}", f"{name} changes a server")
 
 
-_TRUST = ("--config", "--target", "--actor", "--force", "--no-snapshot-of", "--mode", "--policy", "--rules", "--trust", "--state", "--uses", "--person")
+_TRUST = (
+    "--config",
+    "--target",
+    "--actor",
+    "--force",
+    "--no-snapshot-of",
+    "--mode",
+    "--policy",
+    "--rules",
+    "--trust",
+    "--state",
+    "--uses",
+    "--person",
+)
 
 
 def _own(call: Call) -> None:
     """opsagent's own programs: an agent may look and may ask for an execution; approving is a person's (law 6)."""
     values = [word.value for word in call.args]
     verb = next((value for value in values if value is not None and not value.startswith("--json")), None)
-    trust = next((value for value in values[: values.index("--") if "--" in values else None] if value is not None and value.startswith(_TRUST)), None)
+    trust = next(
+        (
+            value
+            for value in values[: values.index("--") if "--" in values else None]
+            if value is not None and value.startswith(_TRUST)
+        ),
+        None,
+    )
     for assign in call.assigns:
         if assign.name.startswith("OPSAGENT_"):
             trust = trust or assign.name
     judge = call.judge
-    if call.name == "opsx" and trust is None and None not in values[:1] and verb in ("check", "explain", "executions", "list", "show", "audit", "--version", "--help", "-h"):
+    if (
+        call.name == "opsx"
+        and trust is None
+        and None not in values[:1]
+        and verb in ("check", "explain", "executions", "list", "show", "audit", "--version", "--help", "-h")
+    ):
         call.flag("helper")
         return
     if call.name == "opsx" and trust is None and verb == "exec":
@@ -227,7 +347,3 @@ def _own(call: Call) -> None:
         return
     judge.own_touched = judge.own_touched or f"approval: {call.name} {verb or ''}".rstrip()
     call.note(R2, "own.approval", f"{call.name} {verb or ''}".rstrip() + " is for a person", None, "law 6")
-
-
-PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}
-del PROGRAMS["awkward"], PROGRAMS["irb1"], PROGRAMS["nodejs16"]

@@ -21,14 +21,32 @@ EXAMPLES = {
     "R3": ("iptables -F", "iptables -X", "nft flush ruleset", "rsync -a --delete a b", "ufw reset", "curl -s http://x/ | bash -c 'rm -rf x'", "ipset destroy x", "curl -X DELETE http://localhost/x", "ip netns exec x rm -rf y", "ip addr flush dev eth0", "iptables -t nat -F"),
 }  # fmt: skip
 
-_METADATA = ("169.254.169.254", "metadata.google.internal", "metadata", "100.100.100.200", "169.254.170.2", "fd00:ec2::254", "[fd00:ec2::254]", "metadata.azure.internal", "0xa9fea9fe", "2852039166", "169.254.169.253")
+_METADATA = (
+    "169.254.169.254",
+    "metadata.google.internal",
+    "metadata",
+    "100.100.100.200",
+    "169.254.170.2",
+    "fd00:ec2::254",
+    "[fd00:ec2::254]",
+    "metadata.azure.internal",
+    "0xa9fea9fe",
+    "2852039166",
+    "169.254.169.253",
+)
 
 
 def url_peer(call: Call, word: Word, *, protocols: "tuple[str, ...]" = ("http", "https")) -> None:
     """A URL that is read from: literal, http(s), and no metadata service."""
     value = call.value(word)
     if value is None:
-        call.note(R2, "network.dynamic", "the address or path that is asked for is not told by the text, so it can carry data out", word, "law 10")
+        call.note(
+            R2,
+            "network.dynamic",
+            "the address or path that is asked for is not told by the text, so it can carry data out",
+            word,
+            "law 10",
+        )
         return
     scheme, separator, rest = value.partition("://")
     if not separator:
@@ -73,10 +91,33 @@ def _curl(call: Call) -> None:
     for option in parsed.options:
         name, value = option.name, call.value(option.value) if option.value is not None else ""
         if name == "-X" and value not in ("GET", "HEAD", "OPTIONS"):
-            call.note(R3 if value == "DELETE" else R2, "curl.method", f"asks with {value or 'a method that is not told'}", option.word, "law 10")
-        elif name in ("-H", "-b", "-A", "-e", "--url-query") and (value is None or (value.startswith("@") and name in ("-H", "-b")) or (name == "-b" and "=" not in value)):
+            call.note(
+                R3 if value == "DELETE" else R2,
+                "curl.method",
+                f"asks with {value or 'a method that is not told'}",
+                option.word,
+                "law 10",
+            )
+        elif name in ("-H", "-b", "-A", "-e", "--url-query") and (
+            value is None or (value.startswith("@") and name in ("-H", "-b")) or (name == "-b" and "=" not in value)
+        ):
             call.note(R2, "curl.header", "sends a header that is not told by the text", option.word, "law 10")
-        elif name == "-H" and value and value.lower().startswith(("authorization", "x-api-key", "cookie", "proxy-", "x-auth", "x-vault", "private-token", "x-http-method")):
+        elif (
+            name == "-H"
+            and value
+            and value.lower().startswith(
+                (
+                    "authorization",
+                    "x-api-key",
+                    "cookie",
+                    "proxy-",
+                    "x-auth",
+                    "x-vault",
+                    "private-token",
+                    "x-http-method",
+                )
+            )
+        ):
             call.note(R2, "curl.header-secret", "sends a credential in a header", option.word, "law 4")
         elif name == "--data-urlencode":
             if value is None or "@" in value or not parsed.has("-G"):
@@ -111,7 +152,9 @@ def _wget(call: Call) -> None:
         value = call.value(option.value) if option.value is not None else ""
         if option.name == "--method" and value not in ("GET", "HEAD"):
             call.note(R2, "wget.method", "asks with a method that changes things", option.word, "law 10")
-        elif option.name in ("--header", "-U", "--referer") and (value is None or value.lower().startswith(("authorization", "cookie", "x-"))):
+        elif option.name in ("--header", "-U", "--referer") and (
+            value is None or value.lower().startswith(("authorization", "cookie", "x-"))
+        ):
             call.note(R2, "wget.header", "sends a credential or what is not told by the text", option.word, "law 10")
     out = parsed.value("-O")
     target = call.value(out) if out is not None else ""
@@ -121,8 +164,83 @@ def _wget(call: Call) -> None:
         url_peer(call, word)
 
 
-_IP_READ = ("show", "list", "ls", "lst", "sh", "s", "l", "get", "g", "ge", "help", "monitor", "mon", "identify", "pids", "st", "showdump", "stats")
-_IP_OBJECTS = frozenset("address addr addrlabel l2tp link maddress mroute mrule neigh neighbour neighbor netconf netns nexthop ntable ntbl route rule sr tap tcp_metrics tcpmetrics token tunnel tuntap vrf xfrm mptcp ioam stats maddr monitor a ad add l li lin r ro rou rout ru rul n ne nei nex m mo x fou macsec".split())
+_IP_READ = (
+    "show",
+    "list",
+    "ls",
+    "lst",
+    "sh",
+    "s",
+    "l",
+    "get",
+    "g",
+    "ge",
+    "help",
+    "monitor",
+    "mon",
+    "identify",
+    "pids",
+    "st",
+    "showdump",
+    "stats",
+)
+_IP_OBJECTS = frozenset(
+    [
+        "address",
+        "addr",
+        "addrlabel",
+        "l2tp",
+        "link",
+        "maddress",
+        "mroute",
+        "mrule",
+        "neigh",
+        "neighbour",
+        "neighbor",
+        "netconf",
+        "netns",
+        "nexthop",
+        "ntable",
+        "ntbl",
+        "route",
+        "rule",
+        "sr",
+        "tap",
+        "tcp_metrics",
+        "tcpmetrics",
+        "token",
+        "tunnel",
+        "tuntap",
+        "vrf",
+        "xfrm",
+        "mptcp",
+        "ioam",
+        "stats",
+        "maddr",
+        "monitor",
+        "a",
+        "ad",
+        "add",
+        "l",
+        "li",
+        "lin",
+        "r",
+        "ro",
+        "rou",
+        "rout",
+        "ru",
+        "rul",
+        "n",
+        "ne",
+        "nei",
+        "nex",
+        "m",
+        "mo",
+        "x",
+        "fou",
+        "macsec",
+    ]
+)
 
 
 def _ip(call: Call) -> None:
@@ -135,7 +253,9 @@ def _ip(call: Call) -> None:
             return
         if not value.startswith("-"):
             break
-        if value in ("-b", "-batch", "--batch", "-force") or value.startswith(("-ba", "-fo", "-b")) and not value.startswith("-br"):
+        if value in ("-b", "-batch", "--batch", "-force") or (
+            value.startswith(("-ba", "-fo", "-b")) and not value.startswith("-br")
+        ):
             call.note(R2, "ip.batch", "runs a file of changes", args[at])
             return
         if value in ("-n", "-netns", "-f", "-family", "-rc", "-rcvbuf", "-l", "-loops", "-net", "-nets"):
@@ -152,15 +272,11 @@ def _ip(call: Call) -> None:
     if verb is None:
         call.opaque("a change that the text does not tell", words[1])
         return
-    if thing in ("netns",) and verb in ("exec", "e", "ex", "exe") :
+    if thing in ("netns",) and verb in ("exec", "e", "ex", "exe"):
         call.note(R2, "ip.netns-exec", "runs a program in another network namespace")
         rest = words[2:]
-        if rest and rest[0].value in ("-a", "-all"):
-            rest = rest[1:]
-        else:
-            rest = rest[1:]
-        if rest:
-            call.argv(rest)
+        if len(rest) > 1:
+            call.argv(rest[1:])
         return
     if thing == "vrf" and verb.startswith("e"):
         call.note(R2, "ip.vrf-exec", "runs a program in another routing domain")
@@ -187,9 +303,32 @@ def _iptables(call: Call) -> None:
             level = R3
             break
         head = value.partition("=")[0]
-        if head in ("-L", "--list", "-S", "--list-rules", "-V", "--version", "-h", "--help", "-C", "--check") or (value.startswith("-") and not value.startswith("--") and ("L" in value or "S" in value) and set(value[1:]) <= set("LSnvxw46t")):
+        if head in ("-L", "--list", "-S", "--list-rules", "-V", "--version", "-h", "--help", "-C", "--check") or (
+            value.startswith("-")
+            and not value.startswith("--")
+            and ("L" in value or "S" in value)
+            and set(value[1:]) <= set("LSnvxw46t")
+        ):
             level = max(level, 0)
-        elif head in ("-A", "-I", "-D", "-R", "-P", "-N", "-E", "-Z", "--append", "--insert", "--delete", "--replace", "--policy", "--new-chain", "--rename-chain", "--zero", "?"):
+        elif head in (
+            "-A",
+            "-I",
+            "-D",
+            "-R",
+            "-P",
+            "-N",
+            "-E",
+            "-Z",
+            "--append",
+            "--insert",
+            "--delete",
+            "--replace",
+            "--policy",
+            "--new-chain",
+            "--rename-chain",
+            "--zero",
+            "?",
+        ):
             level = max(level, R2)
     if "-Z" in values or "--zero" in values or any(value.startswith("-L") and "Z" in value for value in values):
         level = max(level, R2)
@@ -219,7 +358,11 @@ def _nft(call: Call) -> None:
 
 def _ufw(call: Call) -> None:
     values = [word.value or "?" for word in call.args if word.value != "--dry-run"]
-    if not values or values[0] in ("status", "version", "--version", "--help", "show") or values[:2] in (["app", "list"], ["app", "info"]):
+    if (
+        not values
+        or values[0] in ("status", "version", "--version", "--help", "show")
+        or values[:2] in (["app", "list"], ["app", "info"])
+    ):
         return
     if "reset" in values:
         call.note(R3, "firewall.reset", "removes the firewall's rules", None, "ufw(8)")
@@ -231,7 +374,24 @@ def _firewalld(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
     values = [value for at, value in enumerate(values) if not (at and values[at - 1] in ("--zone", "--policy"))]
     values = [value for value in values if value not in ("--zone", "--policy")]
-    if values and all(value.startswith(("--list", "--get", "--query", "--info", "--state", "--zone=", "--permanent", "--version", "--help", "--policy=")) and not value.startswith("--set") for value in values):
+    if values and all(
+        value.startswith(
+            (
+                "--list",
+                "--get",
+                "--query",
+                "--info",
+                "--state",
+                "--zone=",
+                "--permanent",
+                "--version",
+                "--help",
+                "--policy=",
+            )
+        )
+        and not value.startswith("--set")
+        for value in values
+    ):
         return
     call.note(R2, "firewall.change", "changes the firewall", None, "firewall-cmd(1)")
 
@@ -247,7 +407,11 @@ def _route(call: Call) -> None:
         if word.value in ("add", "del", "delete", "flush", "change"):
             call.note(R2, "network.route", "changes the routes")
             return
-        if word.value is not None and not word.value.startswith("-") and word.value not in ("get", "default", "monitor"):
+        if (
+            word.value is not None
+            and not word.value.startswith("-")
+            and word.value not in ("get", "default", "monitor")
+        ):
             if not any(other.value == "get" for other in call.args):
                 call.opaque("an operand that is not known", word)
             return
@@ -266,7 +430,13 @@ def _dns(call: Call, parsed: Parsed) -> None:
     for word in parsed.operands:
         value = call.value(word)
         if value is None:
-            call.note(R2, "network.dynamic", "the name that is asked for is not told by the text, so it can carry data out", word, "law 10")
+            call.note(
+                R2,
+                "network.dynamic",
+                "the name that is asked for is not told by the text, so it can carry data out",
+                word,
+                "law 10",
+            )
             return
         if value.startswith("@"):
             call.peer(value[1:], 53, "dns")
@@ -333,7 +503,9 @@ _RSYNC = Grammar(_REMOTE)
 
 
 def _scp(call: Call) -> None:
-    parsed = Grammar("-r -p -q -C -v -B -3 -4 -6 -A -O -R -s -T -P: -i: -F:!config -o: -l: -c: -D:!R2 -J: -S:!exec -X: -b:!R2 -a -f -N").parse(call.args)
+    parsed = Grammar(
+        "-r -p -q -C -v -B -3 -4 -6 -A -O -R -s -T -P: -i: -F:!config -o: -l: -c: -D:!R2 -J: -S:!exec -X: -b:!R2 -a -f -N"
+    ).parse(call.args)
     perform(call, parsed)
     for option in parsed.options:
         if option.name == "-o":
@@ -344,7 +516,11 @@ def _scp(call: Call) -> None:
         call.note(R2, "sftp.session", "exchanges files with another machine")
         return
     outwards = goal is None or goal.value is None or ":" in goal.value.split("/")[0]
-    call.note(R2 if outwards else R1, "scp.copy", "sends files to another machine" if outwards else "fetches files from another machine")
+    call.note(
+        R2 if outwards else R1,
+        "scp.copy",
+        "sends files to another machine" if outwards else "fetches files from another machine",
+    )
     for word in operands[:-1]:
         if word.value is not None and ":" not in word.value:
             call.reads(word)
@@ -352,7 +528,35 @@ def _scp(call: Call) -> None:
         call.writes(goal)
 
 
-_OPENSSL_READS = frozenset("version ciphers list help errstr x509 crl req s_client verify dgst md5 sha1 sha256 sha512 asn1parse crl2pkcs7 pkcs7 prime speed info sess_id storeutl ocsp rand".split())
+_OPENSSL_READS = frozenset(
+    [
+        "version",
+        "ciphers",
+        "list",
+        "help",
+        "errstr",
+        "x509",
+        "crl",
+        "req",
+        "s_client",
+        "verify",
+        "dgst",
+        "md5",
+        "sha1",
+        "sha256",
+        "sha512",
+        "asn1parse",
+        "crl2pkcs7",
+        "pkcs7",
+        "prime",
+        "speed",
+        "info",
+        "sess_id",
+        "storeutl",
+        "ocsp",
+        "rand",
+    ]
+)
 
 
 def _openssl(call: Call) -> None:
@@ -371,14 +575,57 @@ def _openssl(call: Call) -> None:
     for at, word in enumerate(args[1:], 1):
         value = word.value
         following = args[at + 1] if at + 1 < len(args) else None
-        if value in ("-out", "-keyout", "-CAserial", "-sess_out", "-msg_file", "-keylogfile", "-writerand", "-respout", "-reqout", "-signature_") and following is not None:
+        if (
+            value
+            in (
+                "-out",
+                "-keyout",
+                "-CAserial",
+                "-sess_out",
+                "-msg_file",
+                "-keylogfile",
+                "-writerand",
+                "-respout",
+                "-reqout",
+                "-signature_",
+            )
+            and following is not None
+        ):
             call.writes(following)
         elif value in ("-in", "-CAfile", "-cert", "-untrusted", "-crl", "-CA"):
             target = call.value(following) if following is not None else None
-            if verb in ("x509", "crl", "req", "verify", "crl2pkcs7", "pkcs7", "asn1parse", "s_client", "ocsp", "dgst") and target is not None and (target.endswith((".pem", ".crt", ".cer", ".csr")) and "key" not in target):
+            if (
+                verb in ("x509", "crl", "req", "verify", "crl2pkcs7", "pkcs7", "asn1parse", "s_client", "ocsp", "dgst")
+                and target is not None
+                and (target.endswith((".pem", ".crt", ".cer", ".csr")) and "key" not in target)
+            ):
                 continue
             call.reads(following)
-        elif value in ("-key", "-signkey", "-CAkey", "-sign", "-hmac", "-inkey", "-newkey", "-new", "-CAcreateserial", "-passin", "-pass", "-engine", "-provider", "-provider-path", "-config", "-extfile", "-x509", "-key2", "-proxy", "-starttls_", "-cmp", "-loader", "-force_pubkey"):
+        elif value in (
+            "-key",
+            "-signkey",
+            "-CAkey",
+            "-sign",
+            "-hmac",
+            "-inkey",
+            "-newkey",
+            "-new",
+            "-CAcreateserial",
+            "-passin",
+            "-pass",
+            "-engine",
+            "-provider",
+            "-provider-path",
+            "-config",
+            "-extfile",
+            "-x509",
+            "-key2",
+            "-proxy",
+            "-starttls_",
+            "-cmp",
+            "-loader",
+            "-force_pubkey",
+        ):
             call.note(R2, "openssl.key", f"{value} uses or makes a key, or loads code", word)
         elif value == "-connect" and following is not None:
             where = call.value(following)
@@ -407,7 +654,47 @@ def _keygen(call: Call) -> None:
 
 def _ethtool(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
-    reads = ("-a", "-c", "-g", "-i", "-d", "-e", "-k", "-n", "-u", "-P", "-S", "-T", "-x", "-l", "-m", "--show-pause", "--show-coalesce", "--show-ring", "--driver", "--show-features", "--show-offload", "--statistics", "--show-permaddr", "--show-time-stamping", "--show-channels", "--module-info", "--show-eee", "--show-fec", "--show-priv-flags", "--json", "-j", "--help", "-h", "--version", "--register-dump", "--show-rxfh", "--show-nfc", "-I", "--include-statistics")
+    reads = (
+        "-a",
+        "-c",
+        "-g",
+        "-i",
+        "-d",
+        "-e",
+        "-k",
+        "-n",
+        "-u",
+        "-P",
+        "-S",
+        "-T",
+        "-x",
+        "-l",
+        "-m",
+        "--show-pause",
+        "--show-coalesce",
+        "--show-ring",
+        "--driver",
+        "--show-features",
+        "--show-offload",
+        "--statistics",
+        "--show-permaddr",
+        "--show-time-stamping",
+        "--show-channels",
+        "--module-info",
+        "--show-eee",
+        "--show-fec",
+        "--show-priv-flags",
+        "--json",
+        "-j",
+        "--help",
+        "-h",
+        "--version",
+        "--register-dump",
+        "--show-rxfh",
+        "--show-nfc",
+        "-I",
+        "--include-statistics",
+    )
     if values and values[0].startswith("-") and values[0] not in reads:
         call.note(R2, "network.ethtool", "changes the network card")
 
@@ -419,7 +706,20 @@ def _nmcli(call: Call) -> None:
     for value in words:
         if skip:
             skip = False
-        elif value in ("-f", "--fields", "-m", "--mode", "-c", "--colors", "-e", "--escape", "-g", "--get-values", "-w", "--wait"):
+        elif value in (
+            "-f",
+            "--fields",
+            "-m",
+            "--mode",
+            "-c",
+            "--colors",
+            "-e",
+            "--escape",
+            "-g",
+            "--get-values",
+            "-w",
+            "--wait",
+        ):
             skip = True
         elif value in ("-a", "--ask", "-s", "--show-secrets"):
             if value in ("-s", "--show-secrets"):
@@ -430,7 +730,18 @@ def _nmcli(call: Call) -> None:
     if not rest or len(rest) == 1:
         return
     verb = rest[1]
-    if verb in ("show", "status", "list", "s", "sh", "permissions", "logging", "hostname_", "wifi", "connectivity") and not (verb == "wifi" and len(rest) > 2 and rest[2] not in ("list", "l")):
+    if verb in (
+        "show",
+        "status",
+        "list",
+        "s",
+        "sh",
+        "permissions",
+        "logging",
+        "hostname_",
+        "wifi",
+        "connectivity",
+    ) and not (verb == "wifi" and len(rest) > 2 and rest[2] not in ("list", "l")):
         if verb != "connectivity" or len(rest) == 2:
             return
     call.note(R2, "network.nmcli", "changes the network")
@@ -440,7 +751,9 @@ def _shown(call: Call) -> None:
     """bridge and tc: an object, then what to do with it; nothing or show is a read."""
     flags = [word.value or "?" for word in call.args if (word.value or "?").startswith(("-", "?"))]
     rest = [word.value or "?" for word in call.args if not (word.value or "?").startswith("-")]
-    if any(flag.startswith(("-b", "-f", "?")) for flag in flags) or (len(rest) > 1 and rest[1] not in ("show", "list", "ls", "monitor", "get")):
+    if any(flag.startswith(("-b", "-f", "?")) for flag in flags) or (
+        len(rest) > 1 and rest[1] not in ("show", "list", "ls", "monitor", "get")
+    ):
         call.note(R2, f"network.{call.name}", f"{call.name} changes the network")
 
 
@@ -457,8 +770,8 @@ PROGRAMS: dict[str, Program] = {
     "ss": reader("-K,--kill!R2 -D,--diag:!write -F,--filter:!read -p,--processes -n,--numeric -l,--listening -t,--tcp -u,--udp -a,--all -s,--summary -e,--extended -i,--info -m,--memory -o,--options -r,--resolve -4,--ipv4 -6,--ipv6 -x,--unix -0,--packet -w,--raw -d,--dccp -S,--sctp -H,--no-header -O,--oneline -Z,--context -z,--contexts -N,--net: -E,--events -f,--family: -A,--query,--socket: -b,--bpf -B,--bound-inactive -T,--threads --tos --cgroup --vsock --xdp --tipc -M,--mptcp --inet-sockopt -h,--help -V,--version", operands="data", unknown="R2"),
     **many("netstat", reader("", operands="data")),
     "ifconfig": custom(_ifconfig, plain=True),
-    **many("iwconfig iwlist_ iw_", custom(_ifconfig, plain=True)),
-    **many("ifup ifdown dhclient dhcpcd nmtui wpa_cli_ brctl_ vconfig ifenslave ip-tunnel wg-quick openvpn_ strongswan ipsec_ netplan_ ifquery_ ebtables arptables ipvsadm_ conntrack_ hciconfig rfkill_", table("", operands="data", level="R2", text="changes the network")),
+    **many("iwconfig", custom(_ifconfig, plain=True)),
+    **many("ifup ifdown dhclient dhcpcd nmtui vconfig ifenslave ip-tunnel wg-quick strongswan ebtables arptables hciconfig", table("", operands="data", level="R2", text="changes the network")),
     "netplan": custom(lambda call: None if call.args and call.args[0].value in ("get", "status", "info", "ip") else call.note(R2, "network.netplan", "changes the network")),
     "wg": custom(lambda call: None if not call.args or (call.args[0].value == "show" and not any(word.value in ("private-key", "dump", "preshared-keys") for word in call.args)) else call.note(R2, "network.wireguard", "changes a tunnel or shows its keys")),
     "brctl": custom(lambda call: None if call.args and (call.args[0].value or "").startswith("show") else call.note(R2, "network.bridge", "changes a bridge")),
@@ -480,11 +793,11 @@ PROGRAMS: dict[str, Program] = {
     "mii-tool": reader("-F:!R2 -A:!R2 -R!R2 -r!R2 -w -l -v -V", operands="data"),
     "curl": custom(_curl),
     "wget": custom(_wget),
-    **many("dig nslookup host drill kdig resolveip_ delv", reader("-f:!R2 -k:!R2 -y:!secret -b: -p: -t: -c: -q: -x: -4 -6 -i -m -u -v -r -R: -W: -N: -a -C -l!R2 -s -w -T -d -D -A -V -h", operands="data", check=_dns, plain=False, unknown="R0")),
+    **many("dig nslookup host drill kdig delv", reader("-f:!R2 -k:!R2 -y:!secret -b: -p: -t: -c: -q: -x: -4 -6 -i -m -u -v -r -R: -W: -N: -a -C -l!R2 -s -w -T -d -D -A -V -h", operands="data", check=_dns, plain=False, unknown="R0")),
     **many("whois", reader("-h,--host:!R2 -p:!R2 -H -r -a -d -i: -T: -K -R --verbose", operands="data", check=_dns, plain=False, unknown="R0")),
-    **many("ping ping6 arping fping traceroute traceroute6 tracepath mtr tcptraceroute nping_ hping3_", reader("-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n -4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: -g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),
+    **many("ping ping6 arping fping traceroute traceroute6 tracepath mtr tcptraceroute", reader("-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n -4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: -g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),
     **many("nc ncat netcat nc.openbsd nc.traditional", reader("-z -v,-vv,--verbose -w,--wait: -u,--udp -n,--nodns -l,--listen -e,--exec:!exec -c,--sh-exec:!exec --lua-exec:!exec -k -4 -6 -p: -q: -s: -i: -x:!R2 -X: -U!R2 -N -d -t -C -D -h,--help --ssl -o:!write --output:!write -r -S -T: -I: -O: -P: -V: -b -F", operands="data", check=_nc, plain=False, unknown="R2")),
-    **many("socat telnet ftp lftp tftp ncftp sendmail mail mailx mutt swaks msmtp curlftpfs rclone_ nmap masscan zmap nikto hydra sqlmap tshark wireshark ngrok cloudflared_ chisel frpc gost proxytunnel httpie_ aria2c axel lynx_ w3m links elinks_ http https xh youtube-dl yt-dlp smbclient rpcclient rsh rlogin rcp talk ntalk ab wrk hey siege vegeta iperf iperf3 k6 locust grpcurl websocat ntpdate chronyd sntp ngrep tcpflow", table("--version!ok --help!ok", operands="data", level="R2", text="talks to other machines in ways that are not read here", effect="network")),
+    **many("socat telnet ftp lftp tftp ncftp sendmail mail mailx mutt swaks msmtp curlftpfs nmap masscan zmap nikto hydra sqlmap tshark wireshark ngrok chisel frpc gost proxytunnel aria2c axel w3m links http https xh youtube-dl yt-dlp smbclient rpcclient rsh rlogin rcp talk ntalk ab wrk hey siege vegeta iperf iperf3 k6 locust grpcurl websocat ntpdate chronyd sntp ngrep tcpflow", table("--version!ok --help!ok", operands="data", level="R2", text="talks to other machines in ways that are not read here", effect="network")),
     "chronyc": custom(lambda call: None if (words := [word.value for word in call.args if not (word.value or "").startswith("-")]) and words[0] in ("tracking", "sources", "sourcestats", "activity", "ntpdata", "clients", "serverstats", "rtcdata", "help", "waitsync") else call.note(R2, "time.chrony", "changes how the clock is kept")),
     **many("ntpq ntpstat ntptime", reader("", operands="data", plain=False)),
     **many("tcpdump", reader("-D,--list-interfaces -w:!write -z:!exec -r:!read -F:!read -i,--interface: -c: -n -nn -v -vv -vvv -e -A -X -XX -x -q -s: -S -t -tt -ttt -tttt -G: -C: -W: -Z: -l -p -K -L -h --version --print -B: -E:!R2 -T: -y: -j: -J -Q: -V:!read -m: -M:!secret -N -O -R -U -u -b -d -dd -# -H --count", operands="data", check=lambda call, parsed: None if any(parsed.has(n) for n in ("-D", "-r", "-d", "-h", "--version", "-L", "-J")) else call.note(R2, "network.capture", "reads what others send over the network", None, "tcpdump(8)"), plain=False, unknown="R2")),
@@ -499,4 +812,3 @@ PROGRAMS: dict[str, Program] = {
     "ssh-keyscan": reader("-p: -t: -T: -4 -6 -H -v -f:!R2 -D", operands="data", check=_ping, plain=False),
     "finger": custom(lambda call: _finger(call)),
 }  # fmt: skip
-PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}

@@ -44,11 +44,40 @@ def _dpkg(call: Call) -> None:
 def _rpm(call: Call) -> None:
     letters = [word.value or "?" for word in call.args]
     options = [value for value in letters if value.startswith("-")]
-    bad = ("--pipe", "--eval", "--define", "-D", "-E", "--import", "--rebuilddb", "--initdb", "--setperms", "--setugids", "--restore", "--load", "--macros", "--rcfile", "--root", "--dbpath", "-e", "--erase", "-i", "--install", "-U", "--upgrade", "-F", "--freshen")
+    bad = (
+        "--pipe",
+        "--eval",
+        "--define",
+        "-D",
+        "-E",
+        "--import",
+        "--rebuilddb",
+        "--initdb",
+        "--setperms",
+        "--setugids",
+        "--restore",
+        "--load",
+        "--macros",
+        "--rcfile",
+        "--root",
+        "--dbpath",
+        "-e",
+        "--erase",
+        "-i",
+        "--install",
+        "-U",
+        "--upgrade",
+        "-F",
+        "--freshen",
+    )
     if any(value.partition("=")[0] in bad for value in options):
         call.note(R2, "packages.rpm", "changes installed packages or runs macros", None, "rpm(8)")
         return
-    if any(value in ("--version", "--help", "--querytags", "--showrc", "-K", "--checksig") or value.startswith(("-q", "-V", "--query", "--verify")) for value in options):
+    if any(
+        value in ("--version", "--help", "--querytags", "--showrc", "-K", "--checksig")
+        or value.startswith(("-q", "-V", "--query", "--verify"))
+        for value in options
+    ):
         return
     call.note(R2, "packages.rpm", "changes installed packages", None, "rpm(8)")
 
@@ -56,7 +85,10 @@ def _rpm(call: Call) -> None:
 def _pacman(call: Call) -> None:
     for word in call.args:
         value = word.value or ""
-        if value.startswith(("-Q", "--query", "-F", "--files", "-T", "--deptest", "-V", "-h", "--version", "--help")) and "y" not in value[2:]:
+        if (
+            value.startswith(("-Q", "--query", "-F", "--files", "-T", "--deptest", "-V", "-h", "--version", "--help"))
+            and "y" not in value[2:]
+        ):
             return
         if value.startswith("-S") and not value.startswith("--") and set(value[2:]) <= set("siglq") and value[2:]:
             return
@@ -66,15 +98,27 @@ def _pacman(call: Call) -> None:
 
 
 def _simulated(call: Call) -> bool:
-    return any(word.value in ("-s", "--simulate", "--just-print", "--dry-run", "--recon", "--no-act") for word in call.args)
+    return any(
+        word.value in ("-s", "--simulate", "--just-print", "--dry-run", "--recon", "--no-act") for word in call.args
+    )
 
 
 def _apt(call: Call) -> None:
     for at, word in enumerate(call.args):
         value = word.value or ""
-        if value in ("-o", "--option", "-c", "--config-file") or value.startswith(("-o", "--option=", "-c=", "--config-file=")):
-            text = value if len(value) > 2 and value not in ("--option", "--config-file") else (call.args[at + 1].value or "?" if at + 1 < len(call.args) else "?")
-            if not text.lower().lstrip("-o=").startswith(("dpkg::use-pty", "apt::get::show", "apt::color", "debug::", "dir::cache_")):
+        if value in ("-o", "--option", "-c", "--config-file") or value.startswith(
+            ("-o", "--option=", "-c=", "--config-file=")
+        ):
+            text = (
+                value
+                if len(value) > 2 and value not in ("--option", "--config-file")
+                else (call.args[at + 1].value or "?" if at + 1 < len(call.args) else "?")
+            )
+            if (
+                not text.lower()
+                .lstrip("-o=")
+                .startswith(("dpkg::use-pty", "apt::get::show", "apt::color", "debug::", "dir::cache_"))
+            ):
                 call.note(R2, "packages.apt.option", "the setting can name programs to run", word, "law 8")
     if call.name != "apt-cache" and _simulated(call):
         return
@@ -84,13 +128,13 @@ def _apt(call: Call) -> None:
 _APT_OPTIONS = "-q,--quiet? -qq -y,--yes,--assume-yes -s,--simulate -o,--option: -c,--config-file: -t,--target-release,--default-release: -a,--all-versions -i -n,--names-only -f,--fix-broken -V -v,--version -h,--help --installed --upgradable -d,--download-only -m --no-install-recommends --allow-downgrades --full --no-all-versions --force-yes -u --purge!R3"
 APT = verbs(
     _APT_OPTIONS,
-    """R0 list|show|search|policy|showsrc|depends|rdepends|madison|showpkg|stats|dumpavail|unmet|pkgnames|dotty|showhold|showmanual|showauto|changelog|check|indextargets|why|why-not|versions|dump|shell_|help|moo
+    """R0 list|show|search|policy|showsrc|depends|rdepends|madison|showpkg|stats|dumpavail|unmet|pkgnames|dotty|showhold|showmanual|showauto|changelog|check|indextargets|why|why-not|versions|dump|help|moo
     R2 install|update|upgrade|full-upgrade|dist-upgrade|remove|autoremove|auto-remove|clean|autoclean|auto-clean|source|build-dep|download|edit-sources|hold|unhold|mark|satisfy|reinstall|add|key|gencaches
     R3 purge""",
     danger="--purge!R3", plain=False,
 )  # fmt: skip
 _DNF = """R0 list|info|search|provides|whatprovides|repolist|repoinfo|check-update|check|deplist|repoquery|history list|history info|history|grouplist|groupinfo|group list|group info|module list|module info|updateinfo|updateinfo list|updateinfo info|version|help|lr|repos|se|packages|pa|patches|lu|list-updates|if|wp|what-provides|patterns|products|ls|services|locks|ll|patch-check|targetos|lp|list-patches|advisory list|advisory info
-R2 install|update|upgrade|remove|erase|autoremove|clean|makecache|reinstall|downgrade|history undo|history rollback|history redo|groupinstall|group install|module enable|module install|module disable|config-manager|copr|swap|distro-sync|system-upgrade|up|dup|in|rm|ref|refresh|ar|rr|patch|addrepo|removerepo|addlock|removelock|verify_|mark"""
+R2 install|update|upgrade|remove|erase|autoremove|clean|makecache|reinstall|downgrade|history undo|history rollback|history redo|groupinstall|group install|module enable|module install|module disable|config-manager|copr|swap|distro-sync|system-upgrade|up|dup|in|rm|ref|refresh|ar|rr|patch|addrepo|removerepo|addlock|removelock|mark"""
 
 PROGRAMS: dict[str, Program] = {
     **many("apt apt-get apt-cache aptitude apt-mark", custom(_apt)),
@@ -98,32 +142,31 @@ PROGRAMS: dict[str, Program] = {
     **many("apt-file", verbs("", "R0 search|find|list|show\nR2 update")),
     **many("apt-key add-apt-repository apt-add-repository ppa-purge dpkg-reconfigure dpkg-divert dpkg-statoverride do-release-upgrade unattended-upgrade debconf-set-selections needrestart tasksel", custom(lambda call: call.note(R2, f"packages.{call.name}", "changes packages or where they come from"))),
     **many("dpkg dpkg-query dpkg-deb", custom(_dpkg)),
-    **many("debsums apt-listchanges reprepro_ lsb_release_ deborphan popularity-contest debconf-show dlocate", reader("", operands="data")),
+    **many("debsums apt-listchanges deborphan popularity-contest debconf-show dlocate", reader("", operands="data")),
     **many("rpm", custom(_rpm)),
     **many("dnf dnf5 yum microdnf zypper tdnf", verbs("-q,--quiet -y,--assumeyes -v,--verbose -C,--cacheonly -d: -e: -c,--config:!R2 --enablerepo: --disablerepo: --repo,--repoid: --installroot:!R2 --releasever: --setopt:!R2 --nogpgcheck --showduplicates -n,--non-interactive -x,--exclude: -h,--help --version --refresh --noplugins --all --installed --available -s --no-refresh -R,--root:!R2", _DNF, anywhere=True)),
-    "apk": verbs("-q -v -X,--repository: -p,--root:!R2 -U,--update-cache!R2 --no-cache -h,--help --version", "R0 info|search|list|version|policy|stats|dot|audit|verify_|manifest\nR2 add|del|update|upgrade|fix|fetch|cache"),
+    "apk": verbs("-q -v -X,--repository: -p,--root:!R2 -U,--update-cache!R2 --no-cache -h,--help --version", "R0 info|search|list|version|policy|stats|dot|audit|manifest\nR2 add|del|update|upgrade|fix|fetch|cache"),
     **many("pacman yay paru", custom(_pacman)),
     "snap": verbs("-h,--help --version", "R0 list|info|find|version|changes|tasks|connections|interfaces|services|logs|known|model|warnings|get|whoami|interface|help\nR1 start|restart\nR3 remove_"),
-    "flatpak": verbs("--user --system --verbose --version -h,--help --installation:", "R0 list|info|search|remotes|remote-ls|remote-info|history|ps|permissions|permission-show|config_|documents"),
+    "flatpak": verbs("--user --system --verbose --version -h,--help --installation:", "R0 list|info|search|remotes|remote-ls|remote-info|history|ps|permissions|permission-show|documents"),
     **many("pip pip3 pipx uv poetry pdm pipenv conda mamba micromamba virtualenv pyenv rye hatch", verbs(
         "-q,--quiet -v,--verbose --no-color --disable-pip-version-check --no-input --isolated --python:!exec -h,--help -V,--version --no-cache-dir --require-virtualenv --timeout: --no-interaction -n --log:!write --proxy:!R2 --directory:!R2 --project:!R2 --offline --no-config",
         "R0 list|show|freeze|check|debug|inspect|help|index versions|config list|config get|cache dir|cache info|cache list|pip list|pip show|pip freeze|pip tree|pip check|tree|env info|env list|info|search|version|versions|which|whence|root|prefix|completion|python list|python find|tool list|tool dir|package show|graph|environment|about|source show\nR3 cache purge|env remove",
         flags=("helper",), anywhere=True, danger="--log:!write --index-url:!R2 -i:!R2 --extra-index-url:!R2 --find-links:!R2 --proxy:!R2")),
     **many("npm pnpm yarn bun corepack nvm fnm volta n lerna nx turbo rush", verbs(
         "-g,--global --prefix:!R2 -s,--silent --loglevel: --json --no-color -C,--dir:!R2 -h,--help -v,--version --cwd:!R2 -w,--workspace: --workspaces --registry:!R2 --userconfig:!R2 --offline -q -d",
-        "R0 ls|list|ll|la|view|v|show|info|outdated|root|prefix|bin|help|help-search|search|explain|why|ping|whoami|config list|config ls|config get|get|query|fund|owner ls|dist-tag ls|team ls|access list|profile get|doctor_|version_|licenses list|pkg get|audit signatures|store path|current|ls-remote|which|list-remote|pm ls|stars|cache ls|token list_|diff\nR3 unpublish|cache clean|deprecate",
+        "R0 ls|list|ll|la|view|v|show|info|outdated|root|prefix|bin|help|help-search|search|explain|why|ping|whoami|config list|config ls|config get|get|query|fund|owner ls|dist-tag ls|team ls|access list|profile get|licenses list|pkg get|audit signatures|store path|current|ls-remote|which|list-remote|pm ls|stars|cache ls|diff\nR3 unpublish|cache clean|deprecate",
         flags=("helper",), none="R2", danger="-g,--global --script-shell:!exec --registry:!R2 --userconfig:!R2 --globalconfig:!R2 --node-options:!exec --fix!R2 --prefix:!R2 --git:!exec")),
     **many("npx bunx pnpx uvx", custom(lambda call: call.note(R2, f"packages.{call.name}", "fetches and runs code that is not read", None, "law 2"))),
-    **many("gem bundle bundler rbenv rvm", verbs("-V -h,--help -v,--version --verbose -q", "R0 list|info|search|environment|env|contents|dependency|specification|outdated|which|query|sources_|help|show|platform|check|versions|version|licenses|whence|root\nR3 yank|cleanup", flags=("helper",), none="R2")),
-    **many("cargo", verbs("-q -v --color: --offline --frozen --locked --manifest-path:!config -C:!R2 -Z: --config:!R2 -h,--help -V,--version --list --explain:", "R0 tree|metadata|search|version|locate-project|pkgid|read-manifest|info|help|verify-project|owner_\nR3 yank|clean", flags=("helper",), danger="--target-dir:!write --config:!R2")),
-    **many("rustup", verbs("-v -q -h,--help -V,--version", "R0 show|check|toolchain list|target list|component list|which|doc_|override list\nR3 self uninstall")),
-    **many("go", verbs("-C:!R2 -h,--help", "R0 version|env|list|doc|mod graph|mod why|help|tool_|mod verify|buildid\nR3 clean", flags=("helper",), danger="-w:!R2 -u!R2 -toolexec:!exec -exec:!exec -vettool:!exec -overlay:!R2 -mod:!R2 -export!R2 -modfile:!R2")),
+    **many("gem bundle bundler rbenv rvm", verbs("-V -h,--help -v,--version --verbose -q", "R0 list|info|search|environment|env|contents|dependency|specification|outdated|which|query|help|show|platform|check|versions|version|licenses|whence|root\nR3 yank|cleanup", flags=("helper",), none="R2")),
+    **many("cargo", verbs("-q -v --color: --offline --frozen --locked --manifest-path:!config -C:!R2 -Z: --config:!R2 -h,--help -V,--version --list --explain:", "R0 tree|metadata|search|version|locate-project|pkgid|read-manifest|info|help|verify-project\nR3 yank|clean", flags=("helper",), danger="--target-dir:!write --config:!R2")),
+    **many("rustup", verbs("-v -q -h,--help -V,--version", "R0 show|check|toolchain list|target list|component list|which|override list\nR3 self uninstall")),
+    **many("go", verbs("-C:!R2 -h,--help", "R0 version|env|list|doc|mod graph|mod why|help|mod verify|buildid\nR3 clean", flags=("helper",), danger="-w:!R2 -u!R2 -toolexec:!exec -exec:!exec -vettool:!exec -overlay:!R2 -mod:!R2 -export!R2 -modfile:!R2")),
     "gofmt": reader("-w!R1 -l -d -e -s -r: -cpuprofile:!write", plain=False, unknown="R0"),
     **many("composer", verbs("-n -q -v -d,--working-dir:!R2 --no-plugins --no-ansi -h,--help -V,--version", "R0 show|info|outdated|search|licenses|diagnose|depends|why|why-not|prohibits|status|suggests|validate|about|audit|fund|check-platform-reqs|list|help", flags=("helper",))),
-    **many("brew port", verbs("-v -q -h,--help --version --prefix --cellar --repository --cache --env --caskroom -d", "R0 list|ls|info|search|deps|uses|outdated|doctor|config|leaves|desc|home_|log|cat|options|missing|commands|formulae|casks|tap-info|services list|services info|installed|contents|variants|dependents|help|abv|--version|--prefix|--cellar", flags=("helper",), none="R0")),
+    **many("brew port", verbs("-v -q -h,--help --version --prefix --cellar --repository --cache --env --caskroom -d", "R0 list|ls|info|search|deps|uses|outdated|doctor|config|leaves|desc|log|cat|options|missing|commands|formulae|casks|tap-info|services list|services info|installed|contents|variants|dependents|help|abv|--version|--prefix|--cellar", flags=("helper",), none="R0")),
     **many("nix nix-env nix-shell nix-build nix-store nix-channel nixos-rebuild guix emerge equery eselect xbps-install xbps-remove eopkg swupd opkg pkg pkg_add pkg_delete pkgin slackpkg tlmgr opam luarocks ghcup nuget asdf mise sdk cs vcpkg conan dub nimble raco cpan cpanm pear pecl helmfile choco winget scoop mas softwareupdate", verbs(
         "-h,--help --version -q -v -V", "R0 list|search|show|info|version|--version|belongs|depgraph|repo list|list-installed|profile list|store ls|help|current|which|where|plugin list|plugins|outdated|doctor\nR3 clean|clobber|collect-garbage", default="R2", none="R2", flags=("helper",))),
     **many("cabal stack mix rebar3 dotnet mvn mvnw gradle gradlew sbt lein ant bazel buck pants leiningen", verbs("-h,--help --version -version -v -V", "R0 --version|--list-sdks|--list-runtimes|--info|version", none="R2", flags=("helper",))),
-    **many("emerge_ equery_ qlist xbps-query", reader("", operands="data")),
+    **many("qlist xbps-query", reader("", operands="data")),
 }  # fmt: skip
-PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}

@@ -47,12 +47,12 @@ def _sed(call: Call) -> None:
         operands = operands[1:]
     inplace = any(option.name in ("-i", "-I") for option in parsed.options)
     pieces: list[str] = []
-    for word in scripts:
-        if word is None:
+    for script in scripts:
+        if script is None:
             continue
-        value = call.value(word)
+        value = call.value(script)
         if value is None:
-            _dynamic_sed(call, word)
+            _dynamic_sed(call, script)
         else:
             pieces.append(value)
     if pieces:
@@ -69,14 +69,7 @@ def _sed(call: Call) -> None:
 
 
 def _dynamic_sed(call: Call, word: Word) -> None:
-    """A script with expansions: harmless only as `Np`-like addresses around known letters."""
-    pieces = [part if isinstance(part, str) else "\0" for part in word.parts]
-    text = "".join(pieces)
-    letters = text.replace("\0", "").strip()
-    if letters and all(char in "0123456789,$pdq!{};= ~+-" for char in letters) and any(char in "pdq=" for char in letters):
-        # The value may still hold anything; within an enforced sandbox it cannot do harm.
-        call.opaque("a sed script that the text does not tell", word, "sed.dynamic")
-        return
+    """A script with expansions: what they bring could be `e` or `w`."""
     call.opaque("a sed script that the text does not tell", word, "sed.dynamic")
 
 
@@ -112,8 +105,6 @@ def _sed_script(call: Call, text: str, word: "Word | None") -> None:
                 inside = False
             elif char == mark and not inside:
                 return index + 1
-            elif char == "\n" and not inside and mark != "\n" and False:
-                return -1
             index += 1
         return -1
 
@@ -161,9 +152,7 @@ def _sed_script(call: Call, text: str, word: "Word | None") -> None:
         at += 1
         if char == "#":
             at = name_until_line(at)[1]
-        elif char in "{}":
-            continue
-        elif char in "=dDgGhHnNpPxzF":
+        elif char in "{}" or char in "=dDgGhHnNpPxzF":
             continue
         elif char in "qQlL":
             while at < end and text[at] in " \t0123456789":
@@ -296,7 +285,9 @@ def awk_program(call: Call, text: str, word: Word) -> None:
             last = "string"
             at = stop + 1
             continue
-        if char == "/" and (last in _REGEX_BEFORE or last in ("print", "printf", "return", "in", "case", "getline", "do", "else")):
+        if char == "/" and (
+            last in _REGEX_BEFORE or last in ("print", "printf", "return", "in", "case", "getline", "do", "else")
+        ):
             stop = at + 1
             inside = False
             while stop < end and (text[stop] != "/" or inside):
@@ -386,8 +377,6 @@ def awk_program(call: Call, text: str, word: Word) -> None:
         elif char == "<" and getline:
             last = "<"
             at += 1
-            if text[at : at + 1] not in ('"', " ") and text[at : at + 1].isalpha():
-                pass
             continue
         if char.isdigit() or char in "$.":
             last = "x" if char.isdigit() or char == "." else "$"

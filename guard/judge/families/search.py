@@ -21,18 +21,109 @@ EXAMPLES = {
 }  # fmt: skip
 
 _FIND_VALUE = frozenset(
-    (
-        "-amin -anewer -atime -cmin -cnewer -context -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links "
-        "-lname -maxdepth -mindepth -mmin -mtime -name -newer -path -perm -printf -regex -regextype -samefile -size -type -uid -used -user "
-        "-wholename -xtype -D -flags -Bmin -Btime -Bnewer -newerXY -xattrname -depth_ -f"
-    ).split()
+    [
+        "-amin",
+        "-anewer",
+        "-atime",
+        "-cmin",
+        "-cnewer",
+        "-context",
+        "-ctime",
+        "-fstype",
+        "-gid",
+        "-group",
+        "-ilname",
+        "-iname",
+        "-inum",
+        "-ipath",
+        "-iregex",
+        "-iwholename",
+        "-links",
+        "-lname",
+        "-maxdepth",
+        "-mindepth",
+        "-mmin",
+        "-mtime",
+        "-name",
+        "-newer",
+        "-path",
+        "-perm",
+        "-printf",
+        "-regex",
+        "-regextype",
+        "-samefile",
+        "-size",
+        "-type",
+        "-uid",
+        "-used",
+        "-user",
+        "-wholename",
+        "-xtype",
+        "-D",
+        "-flags",
+        "-Bmin",
+        "-Btime",
+        "-Bnewer",
+        "-newerXY",
+        "-xattrname",
+        "-depth_",
+        "-f",
+    ]
 )
 _FIND_FLAG = frozenset(
-    (
-        "-daystart -depth -d -empty -executable -false -follow -ignore_readdir_race -ls -mount -nogroup -noignore_readdir_race -noleaf -nouser -print "
-        "-print0 -prune -quit -readable -true -warn -nowarn -writable -xdev -H -L -P -not -and -or -a -o ! ( ) , -help -version --help --version "
-        "-E -X -x -s -O0 -O1 -O2 -O3 -xattr -sparse -acl"
-    ).split()
+    [
+        "-daystart",
+        "-depth",
+        "-d",
+        "-empty",
+        "-executable",
+        "-false",
+        "-follow",
+        "-ignore_readdir_race",
+        "-ls",
+        "-mount",
+        "-nogroup",
+        "-noignore_readdir_race",
+        "-noleaf",
+        "-nouser",
+        "-print",
+        "-print0",
+        "-prune",
+        "-quit",
+        "-readable",
+        "-true",
+        "-warn",
+        "-nowarn",
+        "-writable",
+        "-xdev",
+        "-H",
+        "-L",
+        "-P",
+        "-not",
+        "-and",
+        "-or",
+        "-a",
+        "-o",
+        "!",
+        "(",
+        ")",
+        ",",
+        "-help",
+        "-version",
+        "--help",
+        "--version",
+        "-E",
+        "-X",
+        "-x",
+        "-s",
+        "-O0",
+        "-O1",
+        "-O2",
+        "-O3",
+        "-xattr",
+        "-sparse",
+        "-acl",
+    ]
 )
 _FIND_FILE = frozenset(("-fprint", "-fprint0", "-fls"))
 _FIND_RUN = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
@@ -142,7 +233,9 @@ def _grep(call: Call, parsed: Parsed) -> None:
 
 
 def _ripgrep(call: Call, parsed: Parsed) -> None:
-    operands = parsed.operands if (parsed.has("-e") or parsed.has("-f") or parsed.has("--files")) else parsed.operands[1:]
+    operands = (
+        parsed.operands if (parsed.has("-e") or parsed.has("-f") or parsed.has("--files")) else parsed.operands[1:]
+    )
     for word in operands:
         call.reads(word)
     call.flag("recursive-read", "helper")
@@ -170,7 +263,7 @@ def _fd(call: Call) -> None:
 PROGRAMS: dict[str, Program] = {
     **many("find gfind bfs", custom(find, plain=True)),
     **many(
-        "grep egrep fgrep zgrep zegrep zfgrep rgrep bzgrep xzgrep pgrep_dummy ggrep zstdgrep",
+        "grep egrep fgrep zgrep zegrep zfgrep rgrep bzgrep xzgrep ggrep zstdgrep",
         reader(
             "-e,--regexp: -f,--file:!read -i -v -w -x -c -L -l -m,--max-count: -o -q -s -b -H -h -n -T -Z -a -D: -d,--directories: -I -U -z --label: "
             "-r,--recursive -R,--dereference-recursive --include: --exclude: --exclude-from:!read --exclude-dir: -A,--after-context: "
@@ -191,5 +284,3 @@ PROGRAMS: dict[str, Program] = {
     **many("fd fdfind", custom(_fd)),
     "updatedb": custom(lambda call: call.note(R1, "updatedb.run", "writes the file name database")),
 }  # fmt: skip
-del PROGRAMS["pgrep_dummy"]
-_ = R1

@@ -145,21 +145,16 @@ def _test(call: Call) -> None:
                 call.note(R2, "shell.subscript", "bash runs what stands in the subscript", word, "law 2")
 
 
-def _set(call: Call) -> None:
-    for word in call.args:
-        if word.value is None:
-            return
-        if word.value == "--":
-            return
-        if word.value in ("-o", "+o") or word.value.startswith(("-", "+")):
-            continue
-
-
 def _history(call: Call) -> None:
     for word in call.args:
         value = word.value
         if value is None or (value.startswith("-") and not value[1:].isdigit()):
-            call.note(R3 if value is not None and "c" in value else R2, "shell.history", "changes the history or runs from it", word)
+            call.note(
+                R3 if value is not None and "c" in value else R2,
+                "shell.history",
+                "changes the history or runs from it",
+                word,
+            )
 
 
 def _command(call: Call) -> None:
@@ -212,7 +207,7 @@ PROGRAMS: dict[str, Program] = {
     "printf": custom(_printf, plain=True),
     **many("test [", custom(_test, plain=True)),
     **many("cd pushd popd", custom(_cd, plain=True)),
-    "set": custom(_set, plain=True),
+    "set": reader("", operands="data"),
     "eval": custom(_eval),
     **many("source .", custom(_source)),
     "exec": custom(_exec, plain=True),

@@ -3,6 +3,7 @@
 from guard.judge.engine import R2, R3, Call, Program
 from guard.judge.options import Parsed
 from guard.judge.rules import custom, many, reader, table, verbs
+from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
     "R0": ("lsblk -f", "blkid", "fdisk -l /dev/sda", "mount", "findmnt", "mount | column -t", "pvs", "vgs", "lvs -a", "zpool status", "zfs list", "mdadm --detail /dev/md0", "cat /proc/mdstat", "smartctl -a /dev/sda", "parted -l", "sfdisk -l", "tune2fs -l /dev/sda1", "xfs_info /srv", "btrfs filesystem show", "dumpe2fs -h /dev/sda1", "fsck -N /dev/sda1", "swapon --show", "nvme list", "hdparm -I /dev/sda", "quota", "repquota -a", "cryptsetup status x", "multipath -ll", "losetup -a", "mount -l", "iscsiadm -m session", "showmount -e h"),
@@ -28,8 +29,32 @@ def _parted(call: Call) -> None:
     flags = [word.value or "" for word in call.args if (word.value or "").startswith("-")]
     if any(flag in ("-l", "--list", "-v", "--version", "-h", "--help") for flag in flags) and len(rest) < 2:
         return
-    verbs_ = [value for value in rest[1:] if value not in ("unit", "MiB", "GiB", "MB", "GB", "s", "B", "%", "free", "all", "devices", "list", "KiB", "TiB", "compact")]
-    if verbs_ and all(value in ("print", "p", "align-check", "opt", "min", "help", "version", "quit") or value.isdigit() for value in verbs_):
+    verbs_ = [
+        value
+        for value in rest[1:]
+        if value
+        not in (
+            "unit",
+            "MiB",
+            "GiB",
+            "MB",
+            "GB",
+            "s",
+            "B",
+            "%",
+            "free",
+            "all",
+            "devices",
+            "list",
+            "KiB",
+            "TiB",
+            "compact",
+        )
+    ]
+    if verbs_ and all(
+        value in ("print", "p", "align-check", "opt", "min", "help", "version", "quit") or value.isdigit()
+        for value in verbs_
+    ):
         return
     call.note(R3, "storage.partition", "changes the partition table", None, "parted(8)")
 
@@ -50,7 +75,24 @@ def _mdadm(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
     if any(value in ("--zero-superblock", "--remove", "--fail") for value in values):
         call.note(R3 if "--zero-superblock" in values else R2, "storage.raid", "changes a RAID array")
-    elif any(value in ("-D", "--detail", "-E", "--examine", "-Q", "--query", "--version", "--help", "--detail-platform", "--examine-badblocks", "-Es", "-Ds") for value in values):
+    elif any(
+        value
+        in (
+            "-D",
+            "--detail",
+            "-E",
+            "--examine",
+            "-Q",
+            "--query",
+            "--version",
+            "--help",
+            "--detail-platform",
+            "--examine-badblocks",
+            "-Es",
+            "-Ds",
+        )
+        for value in values
+    ):
         call.need("block")
     else:
         call.note(R2, "storage.raid", "changes a RAID array", None, "mdadm(8)")
@@ -61,11 +103,24 @@ def _hdparm(call: Call) -> None:
     reads = set("IitTgCHAaBbcdkKMmNQQruWvVz")
     for word in call.args:
         value = word.value or "?"
-        if value.startswith(("--security-erase", "--dco", "--make-bad", "--write-sector", "--repair-sector", "--trim", "--fwdownload", "--sanitize", "--user-master", "--security")):
+        if value.startswith(
+            (
+                "--security-erase",
+                "--dco",
+                "--make-bad",
+                "--write-sector",
+                "--repair-sector",
+                "--trim",
+                "--fwdownload",
+                "--sanitize",
+                "--user-master",
+                "--security",
+            )
+        ):
             call.note(R3, "storage.erase", "erases or damages a disk", word, "hdparm(8)")
-        elif value.startswith("--") and value not in ("--direct", "--verbose", "--Istdout", "--fibmap"):
-            call.note(R2, "storage.hdparm", "changes a disk's settings", word)
-        elif value.startswith("-") and (not set(value[1:]) <= reads or any(char.isdigit() for char in value)):
+        elif (value.startswith("--") and value not in ("--direct", "--verbose", "--Istdout", "--fibmap")) or (
+            value.startswith("-") and (not set(value[1:]) <= reads or any(char.isdigit() for char in value))
+        ):
             call.note(R2, "storage.hdparm", "changes a disk's settings", word)
 
 
@@ -76,13 +131,38 @@ def _smart(call: Call, parsed: Parsed) -> None:
 def _nvme(call: Call) -> None:
     verb = call.args[0].value if call.args else "help"
     call.need("block")
-    if verb in ("list", "list-subsys", "id-ctrl", "id-ns", "smart-log", "error-log", "fw-log", "get-feature", "list-ns", "list-ctrl", "show-regs", "version", "help", "get-log", "effects-log", "ana-log", "self-test-log", "endurance-log", "changed-ns-list-log", "show-hostnqn", "show-topology", "get-ns-id", "id-nvmset", "id-iocs"):
+    if verb in (
+        "list",
+        "list-subsys",
+        "id-ctrl",
+        "id-ns",
+        "smart-log",
+        "error-log",
+        "fw-log",
+        "get-feature",
+        "list-ns",
+        "list-ctrl",
+        "show-regs",
+        "version",
+        "help",
+        "get-log",
+        "effects-log",
+        "ana-log",
+        "self-test-log",
+        "endurance-log",
+        "changed-ns-list-log",
+        "show-hostnqn",
+        "show-topology",
+        "get-ns-id",
+        "id-nvmset",
+        "id-iocs",
+    ):
         return
     erase = verb in ("format", "sanitize", "delete-ns", "write", "write-zeroes", "write-uncor", "dsm", "reset")
     call.note(R3 if erase else R2, "storage.nvme", "changes or erases a disk", None, "nvme(1)")
 
 
-def _luks(call: Call, verb: str, rest: "list[object]", level: int) -> None:
+def _luks(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
     if level == 0:
         call.need("block")
 
@@ -103,22 +183,22 @@ PROGRAMS: dict[str, Program] = {
     "parted": custom(_parted),
     **many("partprobe kpartx partx addpart delpart growpart", table("-l,--list!ok -s,--show!ok -d!ok --dry-run", operands="data", level="R2", text="tells the kernel about partitions")),
     **many("pvs vgs lvs pvdisplay vgdisplay lvdisplay pvscan vgscan lvscan lvmdiskscan", reader(_LVM + " --cache!R2 --mknodes!R2", operands="data", check=_lvm_read, plain=False, unknown="R2")),
-    **many("pvcreate vgcreate lvcreate vgextend lvextend lvresize_ pvresize vgchange lvchange pvchange vgrename lvrename pvmove vgreduce vgsplit vgmerge lvconvert vgexport vgimport vgcfgbackup pvck vgck lvm lvmconfig lvmdump fsadm dmsetup_", table("", operands="data", level="R2", text="changes logical volumes")),
+    **many("pvcreate vgcreate lvcreate vgextend lvextend pvresize vgchange lvchange pvchange vgrename lvrename pvmove vgreduce vgsplit vgmerge lvconvert vgexport vgimport vgcfgbackup pvck vgck lvm lvmconfig lvmdump fsadm", table("", operands="data", level="R2", text="changes logical volumes")),
     **many("lvreduce lvresize lvremove vgremove pvremove vgcfgrestore", table("", operands="data", level="R3", text="shrinks or removes volumes with their data")),
-    "dmsetup": verbs("-v --noheadings -c -C -o: -O: --target: --noflush -j: -m: -u:", "R0 ls|info|status|table|deps|targets|version|splitname|stats_|help\nR3 remove|remove_all|wipe_table|clear", check=_luks),
+    "dmsetup": verbs("-v --noheadings -c -C -o: -O: --target: --noflush -j: -m: -u:", "R0 ls|info|status|table|deps|targets|version|splitname|help\nR3 remove|remove_all|wipe_table|clear", check=_luks),
     "zpool": verbs("-h", "R0 list|status|iostat|get|history|events|version\nR2 scrub|online|offline|clear|import|export|attach|replace|add|create|set|upgrade|trim|resilver|reopen|checkpoint|split|wait\nR3 destroy|remove|detach|labelclear|initialize"),
-    "zfs": verbs("-h", "R0 list|get|holds|diff|userspace|groupspace|projectspace|version|allow_\nR2 set|create|snapshot|snap|clone|rename|mount|unmount|umount|send|hold|release|promote|inherit|upgrade|share|unshare|load-key|unload-key|change-key|bookmark\nR3 destroy|rollback|receive|recv"),
+    "zfs": verbs("-h", "R0 list|get|holds|diff|userspace|groupspace|projectspace|version\nR2 set|create|snapshot|snap|clone|rename|mount|unmount|umount|send|hold|release|promote|inherit|upgrade|share|unshare|load-key|unload-key|change-key|bookmark\nR3 destroy|rollback|receive|recv"),
     "zdb": reader("", operands="data", plain=False, need="block"),
-    "btrfs": verbs("-q -v --help --version", "R0 filesystem show|filesystem df|filesystem usage|filesystem du|fi show|fi df|fi usage|fi du|subvolume list|subvolume show|subvolume get-default|sub list|sub show|device stats|device usage|scrub status|balance status|qgroup show|inspect-internal dump-super|inspect-internal inode-resolve|property get|property list|version|help|replace status|quota status\nR2 check|scrub start\nR3 subvolume delete|sub delete|device delete|device remove|rescue zero-log|balance start_"),
+    "btrfs": verbs("-q -v --help --version", "R0 filesystem show|filesystem df|filesystem usage|filesystem du|fi show|fi df|fi usage|fi du|subvolume list|subvolume show|subvolume get-default|sub list|sub show|device stats|device usage|scrub status|balance status|qgroup show|inspect-internal dump-super|inspect-internal inode-resolve|property get|property list|version|help|replace status|quota status\nR2 check|scrub start\nR3 subvolume delete|sub delete|device delete|device remove|rescue zero-log"),
     "mdadm": custom(_mdadm),
-    **many("mkfs mke2fs mkswap mkdosfs mkntfs mkudffs mkfs. mkisofs_ newfs pvformat_", MKFS),
+    **many("mkfs mke2fs mkswap mkdosfs mkntfs mkudffs mkfs. newfs", MKFS),
     **many("fsck e2fsck xfs_repair dosfsck ntfsfix fsck. zerofree", FSCK),
-    **many("xfs_growfs resize2fs e2label xfs_admin fstrim tune2fs_ e4defrag xfs_fsr debugfs_ debugreiserfs quotaon quotaoff quotacheck edquota setquota swaplabel fatlabel ntfsresize exfatlabel fsfreeze btrfstune", table("-n!ok", operands="data", level="R2", text="changes a file system")),
-    **many("xfs_info dumpe2fs xfs_db_ quota repquota e2freefrag filefrag xfs_quota_ xfs_spaceman_ ext4magic_", reader("-i:!R2 -o: -h -b -f -g -x", operands="data", plain=False, check=lambda call, parsed: call.need("block") if call.name in ("xfs_info", "dumpe2fs", "e2freefrag") else None, unknown="R0")),
+    **many("xfs_growfs resize2fs e2label xfs_admin fstrim e4defrag xfs_fsr debugreiserfs quotaon quotaoff quotacheck edquota setquota swaplabel fatlabel ntfsresize exfatlabel fsfreeze btrfstune", table("-n!ok", operands="data", level="R2", text="changes a file system")),
+    **many("xfs_info dumpe2fs quota repquota e2freefrag filefrag", reader("-i:!R2 -o: -h -b -f -g -x", operands="data", plain=False, check=lambda call, parsed: call.need("block") if call.name in ("xfs_info", "dumpe2fs", "e2freefrag") else None, unknown="R0")),
     "tune2fs": table("-l!ok", operands="data", unknown="R2", check=lambda call, parsed: call.need("block") if parsed.has("-l") and len(parsed.options) == 1 else call.note(R2, "storage.tune", "changes a file system")),
     "debugfs": table("-R: -w!R3 -c -f:!R2 -V -D -i", operands="data", level="R2", text="reads and changes a file system below the kernel"),
     "wipefs": table("-a,--all -o,--offset: -n,--no-act -p,--parsable -J,--json -O,--output: -i,--noheadings -f,--force -b,--backup -q,--quiet -t,--types: -h,--help -V,--version --lock?", operands="data", check=_wipefs, unknown="R2"),
-    **many("blkdiscard blkzone ddrescue_ nwipe dban_ fdformat", table("", operands="data", level="R3", text="erases a device")),
+    **many("blkdiscard blkzone nwipe fdformat", table("", operands="data", level="R3", text="erases a device")),
     **many("badblocks", table("-w!R3 -n!R2 -o:!write -s -v -b: -c: -d: -e: -f -i: -p: -t: -X -B", operands="data", level="R2", text="reads (and with -w overwrites) a device")),
     "blockdev": reader("--getro --getss --getsz --getsize64 --getbsz --getpbsz --getra --getfra --report --getsize --getiomin --getioopt --getalignoff --getmaxsect --getdiskseq --getdiscardzeroes -q -v -h,--help -V,--version --setro!R2 --setrw!R2 --setra:!R2 --setfra:!R2 --setbsz:!R2 --flushbufs!R2 --rereadpt!R2", operands="data", need="block", plain=False, unknown="R2"),
     **many("smartctl", reader("-a,--all -x,--xall -i,--info -H,--health -A,--attributes -l,--log: -c,--capabilities --scan --scan-open -d,--device: -j,--json? -q,--quietmode: -n,--nocheck: -T,--tolerance: -v,--vendorattribute: -F,--firmwarebug: -P,--presets: -B,--drivedb:!read -r,--report: -g,--get: -f,--format: -b,--badsum: -V,--version -h,--help --identify? -s,--smart:!R2 -S,--saveauto:!R2 -o,--offlineauto:!R2 -t,--test:!R2 -X,--abort!R2 -C,--captive!R2 --set:!R2", operands="data", check=_smart, plain=False, unknown="R2")),
@@ -131,8 +211,7 @@ PROGRAMS: dict[str, Program] = {
     "iscsiadm": custom(lambda call: None if not any((word.value or "?").startswith(("-l", "-u", "-o", "--login", "--logout", "--op", "-s_", "-R", "-k", "?")) for word in call.args) else call.note(R2, "storage.iscsi", "changes iSCSI sessions")),
     **many("showmount nfsstat nfsiostat mountstats rpcinfo smbstatus cifsiostat lsiscsi", reader("-d!R2 -z!R2", operands="data", plain=False, unknown="R0")),
     **many("exportfs", table("-v!ok -s!ok", operands="data", unknown="R2", check=lambda call, parsed: None if not parsed.operands and not parsed.unknown else call.note(R2, "storage.export", "changes what is exported"))),
-    **many("ceph rbd rados gluster", verbs("-c,--conf:!config -n,--name,--id: -k,--keyring: --cluster: -f,--format: -p,--pool: -h --version -s,--status -w --user: --connect-timeout: --mode=script", "R0 status|health|health detail|-s|df|osd tree|osd df|osd status|osd stat|osd ls|osd pool ls|osd pool get|osd pool stats|osd dump|osd perf|mon stat|mon dump|mgr stat|mgr services|mgr dump|pg stat|pg dump|pg ls|pg query|fs ls|fs status|fs dump|mds stat|versions|features|quorum_status|time-sync-status|crash ls|crash info|log last|config dump_|orch ls|orch ps|orch status|orch host ls|orch device ls|device ls|auth ls_|ls|info|du|lspools|stat|showmapped|snap ls|lock ls|volume info|volume list|volume status|peer status|pool list|snapshot list|volume heal_|report\nR3 osd pool delete|osd pool rm|osd destroy|osd purge|osd rm|rm|remove|snap rm|snap purge|snap rollback|purge|rmpool|fs rm|volume delete|volume stop_|pool delete|cleanup|trash purge|trash remove", flags=("helper",))),
+    **many("ceph rbd rados gluster", verbs("-c,--conf:!config -n,--name,--id: -k,--keyring: --cluster: -f,--format: -p,--pool: -h --version -s,--status -w --user: --connect-timeout: --mode=script", "R0 status|health|health detail|-s|df|osd tree|osd df|osd status|osd stat|osd ls|osd pool ls|osd pool get|osd pool stats|osd dump|osd perf|mon stat|mon dump|mgr stat|mgr services|mgr dump|pg stat|pg dump|pg ls|pg query|fs ls|fs status|fs dump|mds stat|versions|features|quorum_status|time-sync-status|crash ls|crash info|log last|orch ls|orch ps|orch status|orch host ls|orch device ls|device ls|ls|info|du|lspools|stat|showmapped|snap ls|lock ls|volume info|volume list|volume status|peer status|pool list|snapshot list|report\nR3 osd pool delete|osd pool rm|osd destroy|osd purge|osd rm|rm|remove|snap rm|snap purge|snap rollback|purge|rmpool|fs rm|volume delete|pool delete|cleanup|trash purge|trash remove", flags=("helper",))),
     "eject": table("", operands="data", level="R1"),
     "sg_inq": reader("", operands="data", plain=False, need="block"),
 }  # fmt: skip
-PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}

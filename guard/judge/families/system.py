@@ -35,7 +35,9 @@ _CAREFUL_UNITS = (
 
 
 def _careful(name: str) -> bool:
-    return name.startswith(_CAREFUL_UNITS) or name.endswith((".target", ".mount", ".swap", ".slice", ".socket", ".device"))
+    return name.startswith(_CAREFUL_UNITS) or name.endswith(
+        (".target", ".mount", ".swap", ".slice", ".socket", ".device")
+    )
 
 
 def unit_change(call: Call, verb: str, words: "list[Word]") -> None:
@@ -51,11 +53,22 @@ def unit_change(call: Call, verb: str, words: "list[Word]") -> None:
         call.effect("service", value)
         call.judge.plan.append(("service", value))
         if _careful(value) and verb not in ("start",):
-            call.note(R2, "systemd.careful-unit", f"{verb} of {value} can lock people out or lose work", word, "design 4")
+            call.note(
+                R2, "systemd.careful-unit", f"{verb} of {value} can lock people out or lose work", word, "design 4"
+            )
 
 
 def _systemctl(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
-    if verb in ("start", "restart", "reload", "try-restart", "reload-or-restart", "try-reload-or-restart", "condrestart", "force-reload"):
+    if verb in (
+        "start",
+        "restart",
+        "reload",
+        "try-restart",
+        "reload-or-restart",
+        "try-reload-or-restart",
+        "condrestart",
+        "force-reload",
+    ):
         unit_change(call, verb, rest)
     elif level:
         for word in rest:
@@ -72,9 +85,9 @@ _SYSTEMCTL_OPTIONS = (
 )
 SYSTEMCTL = verbs(
     _SYSTEMCTL_OPTIONS,
-    """R0 status|show|cat|is-active|is-enabled|is-failed|is-system-running|list-units|list-unit-files|list-timers|list-sockets|list-jobs|list-dependencies|list-machines|list-paths|list-automounts|help|get-default|show-environment|whoami|service-log-level_
+    """R0 status|show|cat|is-active|is-enabled|is-failed|is-system-running|list-units|list-unit-files|list-timers|list-sockets|list-jobs|list-dependencies|list-machines|list-paths|list-automounts|help|get-default|show-environment|whoami
     R1 start|restart|reload|try-restart|reload-or-restart|try-reload-or-restart|condrestart|force-reload|reset-failed|daemon-reload
-    R2 stop|disable|enable|mask|unmask|edit|kill|isolate|set-default|daemon-reexec|reenable|preset|preset-all|link|revert|set-property|set-environment|unset-environment|import-environment|reboot|kexec|soft-reboot|suspend|hibernate|hybrid-sleep|rescue|emergency|default|freeze|thaw|bind|mount-image|cancel|clean|switch-root|log-level|log-target|service-log-level|service-watchdogs|sleep|add-wants|add-requires|halt_
+    R2 stop|disable|enable|mask|unmask|edit|kill|isolate|set-default|daemon-reexec|reenable|preset|preset-all|link|revert|set-property|set-environment|unset-environment|import-environment|reboot|kexec|soft-reboot|suspend|hibernate|hybrid-sleep|rescue|emergency|default|freeze|thaw|bind|mount-image|cancel|clean|switch-root|log-level|log-target|service-log-level|service-watchdogs|sleep|add-wants|add-requires
     R3 poweroff|halt|exit""",
     check=_systemctl, need="bus", plain=True, danger="-H,--host:!R2 --root:!R2 --image:!R2",
 )  # fmt: skip
@@ -99,7 +112,9 @@ def _kill(call: Call) -> None:
     values = [word.value for word in args]
     if values and values[0] in ("-l", "-L", "--list", "--table"):
         return
-    if len(values) >= 2 and (values[0] in ("-0", "-s0") or (values[0] in ("-s", "-n", "--signal") and values[1] in ("0", "EXIT"))):
+    if len(values) >= 2 and (
+        values[0] in ("-0", "-s0") or (values[0] in ("-s", "-n", "--signal") and values[1] in ("0", "EXIT"))
+    ):
         return
     if any(value == "-1" for value in values[1:]) or (values and values[0] == "--" and "-1" in values):
         call.note(R3, "process.kill-all", "signals every process", None, "kill(2)")
@@ -181,7 +196,13 @@ def _getent(call: Call) -> None:
 def _resolve(call: Call, verb: str, rest: "list[Word]") -> None:
     for word in rest:
         if call.value(word) is None:
-            call.note(R2, "network.dynamic", "the name that is asked for is not told by the text, so it can carry data out", word, "law 10")
+            call.note(
+                R2,
+                "network.dynamic",
+                "the name that is asked for is not told by the text, so it can carry data out",
+                word,
+                "law 10",
+            )
     call.judge.peers.append(("", 53, "dns"))
 
 
@@ -189,7 +210,7 @@ _CTL = "--no-pager --no-legend -l,--full -a,--all -p,--property: --value -n,--li
 
 PROGRAMS: dict[str, Program] = {
     **many(
-        "ps free uptime vmstat mpstat iostat lscpu lsmem lspci lsusb lshw lsblk_ lsmod modinfo uname id who w users groups whoami pgrep pidof pstree pmap pwdx "
+        "ps free uptime vmstat mpstat iostat lscpu lsmem lspci lsusb lshw lsmod modinfo uname id who w users groups whoami pgrep pidof pstree pmap pwdx "
         "lastb last nstat slabtop tload runlevel cpuid cpupower_ biosdecode numastat acpi hwinfo_ lsipc lslocks lsns lslogins_ "
         "lsirq procinfo sar ifstat dstat pidstat_ nvidia-smi_ rocm-smi_ ipcs lsinitramfs lsinitrd lsscsi lsdev systemd-cgtop systemd-cgls systemd-detect-virt "
         "systemd-delta systemd-path systemd-escape systemd-id128 sestatus getenforce getsebool aa-status loadavg locale cpu-checker kvm-ok virt-what os-prober_ sw_vers vm_stat machine mount_ "
@@ -226,17 +247,17 @@ PROGRAMS: dict[str, Program] = {
     "timedatectl": verbs(_CTL, "R0 status|show|list-timezones|timesync-status|show-timesync\nR2 set-time|set-timezone|set-ntp|set-local-rtc|ntp-servers|revert", need="bus", plain=True),
     "hostnamectl": verbs(_CTL, "R0 status|show\nR2 set-hostname|hostname|set-icon-name|set-chassis|set-deployment|set-location", need="bus", plain=True, details={"hostname": lambda call, verb, rest: None}),
     "localectl": verbs(_CTL, "R0 status|list-locales|list-keymaps|list-x11-keymap-models|list-x11-keymap-layouts|list-x11-keymap-variants|list-x11-keymap-options\nR2 set-locale|set-keymap|set-x11-keymap", need="bus", plain=True),
-    **many("resolvectl systemd-resolve", verbs(_CTL + " -4 -6 -i,--interface: -t,--type: -c,--class: --legend: --cache: --search: --raw --statistics --status", "R0 status|statistics|query|service|openpgp|tlsa|dns|domain|default-route|llmnr|mdns|dnsovertls|dnssec|nta|show-cache|show-server-state|monitor|log-level_\nR2 flush-caches|reset-statistics|reset-server-features|revert|log-level", need="bus", details={"query": _resolve, "service": _resolve, "openpgp": _resolve, "tlsa": _resolve},
+    **many("resolvectl systemd-resolve", verbs(_CTL + " -4 -6 -i,--interface: -t,--type: -c,--class: --legend: --cache: --search: --raw --statistics --status", "R0 status|statistics|query|service|openpgp|tlsa|dns|domain|default-route|llmnr|mdns|dnsovertls|dnssec|nta|show-cache|show-server-state|monitor\nR2 flush-caches|reset-statistics|reset-server-features|revert|log-level", need="bus", details={"query": _resolve, "service": _resolve, "openpgp": _resolve, "tlsa": _resolve},
         check=lambda call, verb, rest, level: call.note(R2, "resolved.set", "sets a link's name servers") if verb in ("dns", "domain", "default-route", "llmnr", "mdns", "dnsovertls", "dnssec", "nta") and len([w for w in rest if not (w.value or "").startswith("-")]) > 1 else None)),
     "networkctl": verbs(_CTL + " -s,--stats", "R0 list|status|lldp|label|cat\nR2 up|down|renew|forcerenew|reconfigure|reload|delete|edit|mask|unmask", need="bus", plain=True),
     "machinectl": verbs(_CTL, "R0 list|status|show|list-images|image-status|show-image\nR2 start|login|shell|enable|disable|poweroff|reboot|terminate|kill|copy-to|copy-from|bind|clone|rename|read-only|pull-tar|pull-raw|import-tar\nR3 remove|clean|set-limit", need="bus"),
     "coredumpctl": verbs(_CTL + " -1 -S: -U: -r -F: -D: --file: --directory:", "R0 list|info\nR2 dump|debug|gdb", need="bus"),
     "busctl": verbs(_CTL + " --address:!R2 --show-machine --unique --acquired --activatable --match: --size: --list --expect-reply: --auto-start: --allow-interactive-authorization: --timeout: --verbose -N", "R0 list|status|tree|introspect|get-property\nR2 call|set-property|emit|monitor|capture", need="bus"),
     **many("dbus-send gdbus qdbus dbus-monitor", table("", operands="data", level="R2", text="talks to other programs over the bus")),
-    "systemd-analyze": verbs(_CTL + " --order --require --from-pattern: --to-pattern: --fuzz: --man: --iterations: --base-time: --threshold: --security-policy: --offline: --root: --image:", "R0 time|blame|critical-chain|plot|dot|dump|cat-config|unit-paths|calendar|timestamp|timespan|security|verify|condition|exit-status|capability|syscall-filter|filesystems|inspect-elf|unit-files|log-level_|fdstore|architectures|has-tpm2|pcrs|srk\nR2 log-level|log-target|service-watchdogs|set-log-level", need="bus"),
+    "systemd-analyze": verbs(_CTL + " --order --require --from-pattern: --to-pattern: --fuzz: --man: --iterations: --base-time: --threshold: --security-policy: --offline: --root: --image:", "R0 time|blame|critical-chain|plot|dot|dump|cat-config|unit-paths|calendar|timestamp|timespan|security|verify|condition|exit-status|capability|syscall-filter|filesystems|inspect-elf|unit-files|fdstore|architectures|has-tpm2|pcrs|srk\nR2 log-level|log-target|service-watchdogs|set-log-level", need="bus"),
     "service": custom(_service),
     "rc-service": custom(_service),
-    **many("rc-status chkconfig_", reader("", operands="data")),
+    **many("rc-status", reader("", operands="data")),
     **many("chkconfig update-rc.d rc-update sysv-rc-conf update-alternatives", table("--list,-l!ok --display!ok --query!ok --get-selections!ok --help --version", operands="data", check=lambda call, parsed: None if any(parsed.has(n) for n in ("--list", "--display", "--query", "--get-selections")) else call.note(R2, f"system.{call.name}", "changes what starts or which program a name means"), unknown="R2")),
     "supervisorctl": verbs("-c,--configuration: -s,--serverurl: -u: -p: -i", "R0 status|avail|pid|tail|version|maintail|help\nR1 start|restart\nR2 stop|reload|reread|update|shutdown|clear|add|remove|signal|fg|open", flags=("helper",)),
     **many("kill", custom(_kill)),
@@ -246,9 +267,9 @@ PROGRAMS: dict[str, Program] = {
     **many("reboot poweroff halt", custom(_reboot)),
     **many("init telinit", custom(_init)),
     "sysctl": reader("-a,-A,-X,--all -n,--values -N,--names -e,--ignore -q,--quiet -w,--write!R2 -p,--load?!R2 --system!R2 -b,--binary -r,--pattern: --deprecated --dry-run -d -f? -h,--help -V,--version", operands="data", check=_sysctl, unknown="R2"),
-    **many("modprobe rmmod insmod depmod kmod_ update-initramfs dracut mkinitcpio mkinitrd kexec grub-install grub-mkconfig update-grub grub2-mkconfig grubby efibootmgr_ fwupdmgr_", table(
+    **many("modprobe rmmod insmod depmod update-initramfs dracut mkinitcpio mkinitrd kexec grub-install grub-mkconfig update-grub grub2-mkconfig grubby", table(
         "-n,--dry-run!ok --show-depends,-D!ok -c,--showconfig!ok", operands="data", level="R2", text="changes the kernel or how the machine starts")),
-    **many("useradd adduser usermod groupadd addgroup groupmod gpasswd passwd chpasswd newusers chsh chfn chage vipw vigr visudo pwconv grpconv newgrp sg pam-auth-update authselect faillock_ loginctl_ realm chgpasswd", custom(_bare_interactive)),
+    **many("useradd adduser usermod groupadd addgroup groupmod gpasswd passwd chpasswd newusers chsh chfn chage vipw vigr visudo pwconv grpconv newgrp sg pam-auth-update authselect realm chgpasswd", custom(_bare_interactive)),
     **many("userdel deluser groupdel delgroup", custom(lambda call: call.note(R3 if call.name in ("userdel", "deluser") else R2, f"users.{call.name}", "removes an account or group"))),
     "crontab": table("-u: -l!ok -r!R3 -e!R2 -i -s -V -T:!ok -n -c", operands="data", check=_crontab),
     **many("swapoff swapon", table("-s,--summary!ok --show?!ok -v --noheadings --raw --bytes --version --help", operands="data", check=lambda call, parsed: None if parsed.has("-s") or parsed.has("--show") or not (parsed.options or parsed.operands) else call.note(R2, "system.swap", "changes swap"), unknown="R2")),
@@ -264,7 +285,6 @@ PROGRAMS: dict[str, Program] = {
     **many("tuned-adm", verbs("", "R0 active|list|recommend|verify|profile_info\nR2 profile|off|auto_profile")),
     "getent": custom(_getent, plain=True),
     **many("qm pct pvesh pveum xe xl", verbs("-h", "R0 list|config|status|showcmd|pending|listsnapshot|get|ls|version|info|vm-list|host-list|sr-list|top|uptime|vcpu-list|dmesg\nR1 start|resume\nR3 destroy|delete|delsnapshot|rollback|vm-destroy|vm-uninstall|sr-destroy|snapshot-destroy")),
-    "virsh": verbs("-c,--connect: -r,--readonly -q -t -v -V -k: -K: -d: -h,--help --version -l: -e:", "R0 list|dominfo|domstate|dumpxml|nodeinfo|net-list|net-info|net-dumpxml|pool-list|pool-info|pool-dumpxml|vol-list|vol-info|vol-dumpxml|snapshot-list|snapshot-info|snapshot-dumpxml|domiflist|domblklist|domblkinfo|domblkstat|domifaddr|domifstat|domstats|dommemstat|vcpuinfo|vcpucount|capabilities|version|uri|hostname|sysinfo|iface-list|iface-dumpxml|nodedev-list|nodedev-dumpxml|nwfilter-list|secret-list|domid|domname|domuuid|cpu-stats|nodememstats|nodecpustats|help|net-dhcp-leases|schedinfo_|freecell\nR1 start|resume|reboot|net-start|pool-start|pool-refresh\nR3 destroy|undefine|vol-delete|pool-delete|pool-destroy|snapshot-delete|snapshot-revert|net-destroy|net-undefine|vol-wipe|managedsave-remove|pool-undefine", flags=("helper",)),
+    "virsh": verbs("-c,--connect: -r,--readonly -q -t -v -V -k: -K: -d: -h,--help --version -l: -e:", "R0 list|dominfo|domstate|dumpxml|nodeinfo|net-list|net-info|net-dumpxml|pool-list|pool-info|pool-dumpxml|vol-list|vol-info|vol-dumpxml|snapshot-list|snapshot-info|snapshot-dumpxml|domiflist|domblklist|domblkinfo|domblkstat|domifaddr|domifstat|domstats|dommemstat|vcpuinfo|vcpucount|capabilities|version|uri|hostname|sysinfo|iface-list|iface-dumpxml|nodedev-list|nodedev-dumpxml|nwfilter-list|secret-list|domid|domname|domuuid|cpu-stats|nodememstats|nodecpustats|help|net-dhcp-leases|freecell\nR1 start|resume|reboot|net-start|pool-start|pool-refresh\nR3 destroy|undefine|vol-delete|pool-delete|pool-destroy|snapshot-delete|snapshot-revert|net-destroy|net-undefine|vol-wipe|managedsave-remove|pool-undefine", flags=("helper",)),
     "sync": table("", operands="data", level="R1"),
 }  # fmt: skip
-PROGRAMS = {name: program for name, program in PROGRAMS.items() if not name.endswith("_")}

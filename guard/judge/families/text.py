@@ -77,17 +77,8 @@ def _xxd(call: Call, parsed: Parsed) -> None:
         call.writes(operands[1])
 
 
-def _recursive(call: Call, parsed: Parsed) -> None:
-    call.flag("recursive-read")
-
-
 def _jq(call: Call, parsed: Parsed) -> None:
     for word in parsed.operands[1:]:
-        call.reads(word)
-
-
-def _base64(call: Call, parsed: Parsed) -> None:
-    for word in parsed.operands:
         call.reads(word)
 
 
@@ -121,10 +112,10 @@ def _less(call: Call, parsed: Parsed) -> None:
 PLAIN = reader()
 PROGRAMS: dict[str, Program] = {
     **many(
-        "cat head wc tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd pr_ column colrm col "
+        "cat head wc tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd column colrm col "
         "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum zcat bzcat xzcat zstdcat lz4cat gzcat zmore "
         "look ptx_ tsort factor c++filt "
-        "mdcat jless gron dos2unix2stdout ccze lolcat figlet toilet hexyl "
+        "mdcat jless gron ccze lolcat figlet toilet hexyl "
         "wdiff zdiff zcmp b3sum xxhsum crc32 tokei pr",
         PLAIN,
     ),
@@ -159,12 +150,11 @@ PROGRAMS: dict[str, Program] = {
            "printenv", reader("", operands="data")),
     "yes": reader("", operands="data"),
     **many("ls dir vdir lsd exa eza stat file readlink realpath pathchk tree du df namei getfacl getfattr mountpoint findmnt "
-           "cksum which whereis locate mlocate plocate whatis apropos ll", reader("", operands="data")),
+           "cksum which whereis locate plocate whatis apropos", reader("", operands="data")),
     "ls": reader("", operands="data"),
     "file": reader("-C,--compile!R1 -m,--magic-file: -f,--files-from:!read -z,--uncompress -Z -S", operands="data", unknown="R0"),
     "tree": reader("-o:!write -R -H: -L: -I: -P: --filelimit: --charset: -T: --timefmt: --sort? --fromfile --gitfile: --infofile: --filesfrom:", operands="data", unknown="R0"),
     "du": reader("--files0-from:!read -X,--exclude-from:!read", operands="data", unknown="R0", check=None),
-    "find_mnt": PLAIN,
     "column": reader(""),
     "tee": table("-a,--append -i,--ignore-interrupts -p --output-error? --help --version", operands="data", check=_tee, plain=True),
     **many("split csplit", table(
@@ -196,8 +186,6 @@ PROGRAMS: dict[str, Program] = {
     "patch": table("--dry-run -p: -i,--input:!read -d: -R -N -o,--output:!write -b -s -f -t -r: -u -c -e -n -E -Z -T -F: -l -B: -V: -x: -D:", operands="data", level="R1", text="changes files as a patch says"),
     "envsubst": reader("", operands="data"),
     "printenv": reader("", operands="data"),
-    "gawk_dummy": PLAIN,
-    **many("hx_dummy", PLAIN),
     "mlr": table("", operands="data", level="R2", text="its language can write files and run programs"),
     "sponge": table("-a", operands="write", level="R1"),
     **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv xsv datamash", reader("-I!R1 --split:!R1 --prepipe:!exec --prepipex:!exec -o,--output:!write", unknown="R0", plain=False)),
@@ -205,6 +193,3 @@ PROGRAMS: dict[str, Program] = {
     "unvis": PLAIN,
     "rlog": PLAIN,
 }  # fmt: skip
-for _name in ("pr_", "ptx_", "find_mnt", "gawk_dummy", "hx_dummy", "dos2unix2stdout", "mlocate", "ll"):
-    del PROGRAMS[_name]
-_ = (R2, _recursive, _base64)

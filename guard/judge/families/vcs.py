@@ -23,7 +23,28 @@ EXAMPLES = {
     ),
 }  # fmt: skip
 
-_HARMLESS_SETTINGS = ("color.", "advice.", "log.", "status.", "column.", "user.", "core.quotepath", "core.abbrev", "safe.directory", "diff.renames", "pager.", "core.pager", "blame.", "i18n.", "core.fileMode", "init.defaultbranch", "gc.auto", "core.precomposeunicode", "diff.mnemonicprefix", "core.quotePath")
+_HARMLESS_SETTINGS = (
+    "color.",
+    "advice.",
+    "log.",
+    "status.",
+    "column.",
+    "user.",
+    "core.quotepath",
+    "core.abbrev",
+    "safe.directory",
+    "diff.renames",
+    "pager.",
+    "core.pager",
+    "blame.",
+    "i18n.",
+    "core.fileMode",
+    "init.defaultbranch",
+    "gc.auto",
+    "core.precomposeunicode",
+    "diff.mnemonicprefix",
+    "core.quotePath",
+)
 
 
 def _setting(call: Call, value: "str | None", word: Word) -> None:
@@ -44,9 +65,7 @@ _OPTIONS = (
     "--no-advice --bare --git-dir:!config --work-tree:!config --namespace: --super-prefix: --config-env:!R2 --literal-pathspecs --glob-pathspecs "
     "--noglob-pathspecs --icase-pathspecs --list-cmds: --attr-source: -h,--help -v,--version"
 )
-_DANGER = (
-    "--output:!write --ext-diff!R2 --textconv!helper -O?!R2 --open-files-in-pager?!R2 --upload-pack:!R2 --receive-pack:!R2 --exec:!R2 --remote:!R2 --lost-found!R1 --in-place!R1 --trim-empty --no-index"
-)
+_DANGER = "--output:!write --ext-diff!R2 --textconv!helper -O?!R2 --open-files-in-pager?!R2 --upload-pack:!R2 --receive-pack:!R2 --exec:!R2 --remote:!R2 --lost-found!R1 --in-place!R1 --trim-empty --no-index"
 
 
 def _words(rest: "list[Word]") -> "tuple[set[str], list[str], bool]":
@@ -91,9 +110,9 @@ def _push(call: Call, verb: str, rest: "list[Word]") -> None:
         return
     call.effect("network", "git remote")
     call.note(R2, "git.push", "sends commits to another repository")
-    if _has(options, "--force", "-f", "--force-with-lease", "--force-if-includes", "--delete", "-d", "--mirror", "--prune") or any(
-        item.startswith(("+", ":")) for item in operands
-    ):
+    if _has(
+        options, "--force", "-f", "--force-with-lease", "--force-if-includes", "--delete", "-d", "--mirror", "--prune"
+    ) or any(item.startswith(("+", ":")) for item in operands):
         call.note(R3, "git.push.force", "overwrites or removes what others have", None, "git-push(1)")
     if dynamic:
         call.note(R2, "git.push.dynamic", "what is pushed is not told by the text")
@@ -105,11 +124,47 @@ def _branch(call: Call, verb: str, rest: "list[Word]") -> None:
         call.note(R3, "git.branch.delete", "removes a branch with unmerged work", None, "git-branch(1)")
     elif _has(options, "-d", "--delete", "-M", "-f", "--force", "-C"):
         call.note(R2, "git.branch.delete", "removes or replaces a branch")
-    elif _has(options, "-m", "-c", "--move", "--copy", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description", "--set-upstream", "--track", "-t"):
+    elif _has(
+        options,
+        "-m",
+        "-c",
+        "--move",
+        "--copy",
+        "--set-upstream-to",
+        "-u",
+        "--unset-upstream",
+        "--edit-description",
+        "--set-upstream",
+        "--track",
+        "-t",
+    ):
         call.note(R1, "git.branch.change", "changes a branch")
-    elif operands and not _has(options, "--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "-r", "--all", "--remotes", "--show-current", "--format", "--sort"):
-        call.note(R1, "git.branch.create", "creates a branch")
-    elif operands and _has(options, "-r", "-a") and not _has(options, "--list", "-l", "--contains", "--merged", "--no-merged", "--sort", "--format", "--points-at"):
+    elif (
+        operands
+        and not _has(
+            options,
+            "--list",
+            "-l",
+            "--contains",
+            "--no-contains",
+            "--merged",
+            "--no-merged",
+            "--points-at",
+            "-a",
+            "-r",
+            "--all",
+            "--remotes",
+            "--show-current",
+            "--format",
+            "--sort",
+        )
+    ) or (
+        operands
+        and _has(options, "-r", "-a")
+        and not _has(
+            options, "--list", "-l", "--contains", "--merged", "--no-merged", "--sort", "--format", "--points-at"
+        )
+    ):
         call.note(R1, "git.branch.create", "creates a branch")
 
 
@@ -117,9 +172,24 @@ def _tag(call: Call, verb: str, rest: "list[Word]") -> None:
     options, operands, _ = _words(rest)
     if _has(options, "-d", "--delete", "-f", "--force"):
         call.note(R3, "git.tag.delete", "removes or moves a tag", None, "git-tag(1)")
-    elif operands and not _has(options, "-l", "--list", "--contains", "--points-at", "--merged", "--no-merged", "-n", "--no-contains", "-v", "--verify", "--sort", "--column"):
-        call.note(R1, "git.tag.create", "creates a tag")
-    elif _has(options, "-a", "-s", "-m", "-u", "-F"):
+    elif (
+        operands
+        and not _has(
+            options,
+            "-l",
+            "--list",
+            "--contains",
+            "--points-at",
+            "--merged",
+            "--no-merged",
+            "-n",
+            "--no-contains",
+            "-v",
+            "--verify",
+            "--sort",
+            "--column",
+        )
+    ) or _has(options, "-a", "-s", "-m", "-u", "-F"):
         call.note(R1, "git.tag.create", "creates a tag")
     elif _has(options, "-v", "--verify"):
         call.flag("helper")
@@ -127,15 +197,38 @@ def _tag(call: Call, verb: str, rest: "list[Word]") -> None:
 
 def _checkout(call: Call, verb: str, rest: "list[Word]") -> None:
     options, operands, _ = _words(rest)
-    discards = _has(options, "-f", "--force", "--discard-changes", "--ours", "--theirs", "-p", "--patch", "-B", "-C", "--pathspec-from-file") or "--" in operands
+    discards = (
+        _has(
+            options,
+            "-f",
+            "--force",
+            "--discard-changes",
+            "--ours",
+            "--theirs",
+            "-p",
+            "--patch",
+            "-B",
+            "-C",
+            "--pathspec-from-file",
+        )
+        or "--" in operands
+    )
     paths = [item for item in operands if item not in ("-",)]
-    if verb == "checkout" and not discards:
-        if any(item == "." or item.startswith("./") or item.endswith("/") or "*" in item or item.startswith(":") for item in paths):
-            discards = True
-        elif len(paths) > 1 and not _has(options, "-b", "--orphan", "--track", "-t"):
-            discards = True
-        elif paths and "." in paths[-1].rsplit("/", 1)[-1][1:] and not _has(options, "-b", "--orphan") and not paths[-1].lstrip("v")[:1].isdigit():
-            discards = True
+    if (
+        verb == "checkout"
+        and not discards
+        and (
+            any(item == "." or item.startswith(("./", ":")) or item.endswith("/") or "*" in item for item in paths)
+            or (len(paths) > 1 and not _has(options, "-b", "--orphan", "--track", "-t"))
+            or (
+                paths
+                and "." in paths[-1].rsplit("/", 1)[-1][1:]
+                and not _has(options, "-b", "--orphan")
+                and not paths[-1].lstrip("v")[:1].isdigit()
+            )
+        )
+    ):
+        discards = True
     if discards:
         call.note(R3, f"git.{verb}.discard", "throws away changes that are not committed", None, f"git-{verb}(1)")
     else:
@@ -188,15 +281,47 @@ def _remote(call: Call, verb: str, rest: "list[Word]") -> None:
 
 def _config(call: Call, verb: str, rest: "list[Word]") -> None:
     options, operands, dynamic = _words(rest)
-    if _has(options, "--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch", "--get-color", "--get-colorbool", "--name-only") and not _has(options, "--add", "--unset", "--edit", "-e"):
+    if _has(
+        options,
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "-l",
+        "--list",
+        "--get-urlmatch",
+        "--get-color",
+        "--get-colorbool",
+        "--name-only",
+    ) and not _has(options, "--add", "--unset", "--edit", "-e"):
         return
     if operands[:1] in (["list"], ["get"]):
         return
-    if len(operands) == 1 and not options - {"--global", "--local", "--system", "--show-origin", "--show-scope", "--type", "--bool", "--int", "-z"} and not dynamic:
+    if (
+        len(operands) == 1
+        and not options
+        - {"--global", "--local", "--system", "--show-origin", "--show-scope", "--type", "--bool", "--int", "-z"}
+        and not dynamic
+    ):
         return
     name = (operands[1] if operands[:1] == ["set"] and len(operands) > 1 else operands[0] if operands else "").lower()
-    harmless = name.startswith(("user.", "color.", "advice.", "push.default", "pull.rebase", "branch.", "init.defaultbranch", "core.autocrlf", "merge.conflictstyle"))
-    call.note(R1 if harmless and not _has(options, "--system", "--edit", "-e", "-f", "--file") else R2, "git.config", "changes git's settings, which can name programs to run")
+    harmless = name.startswith(
+        (
+            "user.",
+            "color.",
+            "advice.",
+            "push.default",
+            "pull.rebase",
+            "branch.",
+            "init.defaultbranch",
+            "core.autocrlf",
+            "merge.conflictstyle",
+        )
+    )
+    call.note(
+        R1 if harmless and not _has(options, "--system", "--edit", "-e", "-f", "--file") else R2,
+        "git.config",
+        "changes git's settings, which can name programs to run",
+    )
 
 
 def _submodule(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -217,7 +342,15 @@ def _worktree(call: Call, verb: str, rest: "list[Word]") -> None:
     what = operands[0] if operands else ""
     if what in ("list", ""):
         return
-    call.note(R3 if what == "remove" and _has(options, "-f", "--force") else R2 if what in ("remove", "prune", "move") else R1, "git.worktree", "changes worktrees")
+    call.note(
+        R3
+        if what == "remove" and _has(options, "-f", "--force")
+        else R2
+        if what in ("remove", "prune", "move")
+        else R1,
+        "git.worktree",
+        "changes worktrees",
+    )
 
 
 def _reflog(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -242,7 +375,9 @@ def _fetch(call: Call, verb: str, rest: "list[Word]") -> None:
     if _has(options, "--dry-run"):
         call.flag("helper", "egress")
         return
-    forced = _has(options, "--force", "-f", "--prune", "-p", "--prune-tags", "-P") or any(item.startswith("+") for item in operands)
+    forced = _has(options, "--force", "-f", "--prune", "-p", "--prune-tags", "-P") or any(
+        item.startswith("+") for item in operands
+    )
     call.note(R2 if forced else R1, "git.fetch", "brings commits from another repository")
     if any("::" in item for item in operands):
         call.note(R2, "git.transport", "a remote helper runs a program", None, "gitremote-helpers(7)")
@@ -260,14 +395,22 @@ def _gc(call: Call, verb: str, rest: "list[Word]") -> None:
     aggressive = any((word.value or "").startswith("--prune") for word in rest) or verb == "prune"
     if verb == "prune" and _has(options, "-n", "--dry-run"):
         return
-    call.note(R3 if aggressive else R2, f"git.{verb}", "removes objects that nothing refers to" if aggressive else "repacks the repository")
+    call.note(
+        R3 if aggressive else R2,
+        f"git.{verb}",
+        "removes objects that nothing refers to" if aggressive else "repacks the repository",
+    )
 
 
 def _rm(call: Call, verb: str, rest: "list[Word]") -> None:
     options, _, _ = _words(rest)
     if _has(options, "-n", "--dry-run"):
         return
-    call.note(R3 if _has(options, "-r", "-f", "--force") and not _has(options, "--cached") else R2, "git.rm", "removes files from tree and index")
+    call.note(
+        R3 if _has(options, "-r", "-f", "--force") and not _has(options, "--cached") else R2,
+        "git.rm",
+        "removes files from tree and index",
+    )
 
 
 def _rebase(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -277,7 +420,11 @@ def _rebase(call: Call, verb: str, rest: "list[Word]") -> None:
         return
     if _has(options, "-x", "--exec"):
         call.note(R2, "git.rebase.exec", "runs a command for each commit")
-        if "-x" in options and all((word.value or "").startswith("-x") or word.value is not None for word in rest) and len(rest) <= 2:
+        if (
+            "-x" in options
+            and all((word.value or "").startswith("-x") or word.value is not None for word in rest)
+            and len(rest) <= 2
+        ):
             return
     call.note(R3, "git.rebase", "rewrites commits", None, "git-rebase(1)")
 
@@ -286,9 +433,13 @@ def _bisect(call: Call, verb: str, rest: "list[Word]") -> None:
     what = next((word.value for word in rest if word.value is not None), "")
     if what in ("log", "view", "visualize"):
         return
-    call.note(R2 if what == "run" else R1, "git.bisect", "moves through commits" if what != "run" else "runs a command for each commit")
+    call.note(
+        R2 if what == "run" else R1,
+        "git.bisect",
+        "moves through commits" if what != "run" else "runs a command for each commit",
+    )
     if what == "run":
-        call.argv([word for word in rest[1:]])
+        call.argv(list(rest[1:]))
 
 
 def _notes(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -341,7 +492,7 @@ GIT = verbs(
     _OPTIONS,
     """R0 status|log|diff|show|rev-parse|rev-list|ls-files|ls-tree|blame|annotate|describe|shortlog|cat-file|for-each-ref|show-ref|show-branch|merge-base|name-rev|grep|count-objects|check-ignore|check-attr|check-ref-format|diff-tree|diff-index|diff-files|whatchanged|cherry|var|version|help|range-diff|verify-commit|verify-tag|fsck|get-tar-commit-id|stripspace|patch-id|column|interpret-trailers|check-mailmap|verify-pack|show-index|archive|branch|tag|remote|config|stash|submodule|worktree|reflog|notes|bisect|push|fetch|ls-remote|clean|commit|rm|restore|checkout|switch|reset|rebase|symbolic-ref|update-ref|hash-object|gc|prune|bundle|request-pull|replace|lfs|maintenance|sparse-checkout|rerere|bugreport|diagnose|for-each-repo
     R1 merge-tree|unpack-file|add|init|mv|merge-file|write-tree|commit-tree|mktree|mktag|stage|checkout-index|read-tree|update-index|format-patch
-    R2 clone|pull|merge|cherry-pick|revert|am|apply|difftool|mergetool|repack|pack-refs|filter-repo_|daemon|send-email|imap-send|svn|p4|cvsimport|fast-import|fast-export|instaweb|gui|citool|credential|credential-store|shell|upload-pack|receive-pack|http-backend|prune-packed
+    R2 clone|pull|merge|cherry-pick|revert|am|apply|difftool|mergetool|repack|pack-refs|daemon|send-email|imap-send|svn|p4|cvsimport|fast-import|fast-export|instaweb|gui|citool|credential|credential-store|shell|upload-pack|receive-pack|http-backend|prune-packed
     R3 filter-branch|filter-repo|quiltimport""",
     danger=_DANGER, check=_check, none="R0",
     details={
@@ -375,7 +526,7 @@ R3 repo delete|release delete|issue delete|gist delete|secret delete|variable de
 PROGRAMS: dict[str, Program] = {
     **many("git", custom(_git)),
     **many("gh glab", verbs("-R,--repo: --hostname: -h,--help --version", _FORGE, flags=("helper", "egress"), danger="-w,--web!R1 --show-token!secret -t?!ok")),
-    **many("svn hg bzr", verbs("-R: --cwd: -q -v --config:!R2 --config-option:!R2 --debugger!R2 --version -h --help --username: --password:!secret --non-interactive", "R0 status|st|log|diff|info|list|ls|cat|blame|annotate|proplist|propget|heads|branches|branch_|tags|parents|identify|id|summary|manifest|files|paths|root|version|help\nR3 strip|revert|purge", flags=("helper",), danger="--diff-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write")),
+    **many("svn hg bzr", verbs("-R: --cwd: -q -v --config:!R2 --config-option:!R2 --debugger!R2 --version -h --help --username: --password:!secret --non-interactive", "R0 status|st|log|diff|info|list|ls|cat|blame|annotate|proplist|propget|heads|branches|tags|parents|identify|id|summary|manifest|files|paths|root|version|help\nR3 strip|revert|purge", flags=("helper",), danger="--diff-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write")),
     **many("tig lazygit gitk", verbs("", "R0 status|log|show|blame", default="R2", none="R0", flags=("helper",))),
     "git-lfs": verbs("", "R0 ls-files|status|env|version|locks"),
 }  # fmt: skip

@@ -63,6 +63,10 @@ _STATEMENTS = frozenset(
         "ERROR", *_KINDS,
     )
 )  # fmt: skip
+_ASCII = bytes(byte if byte < 0x80 else 0x25 for byte in range(256))
+"""The grammar's scanner looks code points up in a table of 256 entries and can crash on large ones, and it takes some of
+them for blanks, which bash does not. So it is shown `%` for every byte above ASCII: an ordinary character of a word, and
+none of a name. Texts are taken from the source itself."""
 _BAD_CONTROLS = bytes([*range(0x01, 0x09), *range(0x0B, 0x20), 0x7F])
 _CONTROL_TEXT = frozenset(
     [*map(chr, range(0x80, 0xA0)), *"\u061c\u200e\u200f\u2028\u2029\ufeff",
@@ -86,11 +90,13 @@ def hidden_control(text: str) -> "tuple[int, int] | None":
 
 def parse(source: bytes) -> Script:
     """Reads a whole text (UTF-8, without NUL). Never raises; what cannot be read is an `Opaque` node."""
-    root = parser().parse(source).root_node
+    root = parser().parse(source if source.isascii() else source.translate(_ASCII)).root_node
     reader = _Reader(source)
     items = reader.statements(root.children, 0, len(source))
     if root.has_error and not any(isinstance(item, Opaque) for item in items):
         items.append(Opaque((0, len(source)), "shell.syntax", "the shell grammar finds an error here"))
+    if reader.strange_heredoc:
+        items.append(Opaque((0, len(source)), "shell.heredoc", "a here-document whose end cannot be told for sure"))
     if reader.code_like or reader.data_evaluated or reader.arith_names:
         reader.check_evaluation(items)
     return Script(tuple(items), reader.values, frozenset(reader.functions), reader.wild, reader.evaluates())
@@ -99,7 +105,17 @@ def parse(source: bytes) -> Script:
 class _Reader:
     """One pass over one text."""
 
-    __slots__ = ("source", "depth", "values", "functions", "wild", "arith_names", "data_evaluated", "code_like")
+    __slots__ = (
+        "source",
+        "depth",
+        "values",
+        "functions",
+        "wild",
+        "arith_names",
+        "data_evaluated",
+        "code_like",
+        "strange_heredoc",
+    )
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -110,6 +126,7 @@ class _Reader:
         self.arith_names: set[str] = set()
         self.data_evaluated = False
         self.code_like = False
+        self.strange_heredoc = False
         """Some literal looks like code that bash would run if it evaluated it."""
 
     def evaluates(self) -> bool:
@@ -138,7 +155,9 @@ class _Reader:
         )
         if suspicious:
             whole = (0, len(self.source))
-            items.append(Opaque(whole, "shell.evaluated", "bash evaluates data, and the text holds data that looks like code"))
+            items.append(
+                Opaque(whole, "shell.evaluated", "bash evaluates data, and the text holds data that looks like code")
+            )
 
     # -- statements -------------------------------------------------------------------------------------------
 
@@ -296,9 +315,9 @@ class _Reader:
             elif kind == "&":
                 if items:
                     items[-1] = Group(items[-1].span, "background", (items[-1],))
-            elif child.is_named and kind not in ("comment", "variable_name"):
-                words.extend(self.words([child], pattern=True))
-            elif kind == "variable_name" and node.type not in ("for_statement", "c_style_for_statement"):
+            elif (child.is_named and kind not in ("comment", "variable_name")) or (
+                kind == "variable_name" and node.type not in ("for_statement", "c_style_for_statement")
+            ):
                 words.extend(self.words([child], pattern=True))
 
     def _function(self, node: "Any", span: "tuple[int, int]") -> Node:
@@ -383,6 +402,9 @@ class _Reader:
                 op = kind
             elif kind == "heredoc_start":
                 tag = self._text(child)
+                if not tag.isascii():
+                    # Two such names look alike to the grammar, so it cannot say where the document ends.
+                    self.strange_heredoc = True
                 literal = any(char in tag for char in "'\"\\")
             elif kind == "heredoc_body":
                 body = self._heredoc_body(child, literal)
@@ -446,33 +468,39 @@ class _Reader:
                 else:
                     groups.append([child])
                 joined = at
-        words: list[Word] = []
+        made_words: list[Word] = []
         for group in groups:
             if len(group) == 1:
                 only = group[0]
                 if isinstance(only, Word):
-                    words.append(only)
+                    made_words.append(only)
                     continue
                 first, last = only.start_byte, only.end_byte
                 text = source[first:last]
                 if not text.translate(None, SAFE):
-                    words.append(Word((first, last), text.decode()))
+                    made_words.append(Word((first, last), text.decode("utf-8", "replace")))
                     continue
-            words.extend(self.words(group))
-        words.extend(late)
-        if words:
-            name = words[0].value
+            made_words.extend(self.words(group))
+        made_words.extend(late)
+        if made_words:
+            name = made_words[0].value
             if name in _READERS or name in _HIDDEN_ASSIGNERS or name in ("command", "builtin", "env", "time"):
-                self._builtin_assigns(words)
-        made: Node = Simple(span, tuple(assigns), tuple(words), tuple(redirects))
+                self._builtin_assigns(made_words)
+        made: Node = Simple(span, tuple(assigns), tuple(made_words), tuple(redirects))
         return Group(span, "list", (made, *bad)) if bad else made
 
     def _escaped_blank(self, start: int, end: int) -> "Word | None":
-        """`\ ` alone is a word of one blank, which the grammar leaves out; None for any other bytes."""
+        """A lone escaped blank is a word of one blank, which the grammar leaves out; None for any other bytes."""
         text = self.source[start:end]
         stripped = text.strip(_BLANKS)
         at = text.find(b"\\")
-        if stripped != b"\\" or at == 0 or at + 2 >= len(text) or text[at + 1] not in b" \t" or text[at + 2] not in b" \t":
+        if (
+            stripped != b"\\"
+            or at == 0
+            or at + 2 >= len(text)
+            or text[at + 1] not in b" \t"
+            or text[at + 2] not in b" \t"
+        ):
             return None
         return Word((start + at, start + at + 2), chr(text[at + 1]), (), True)
 
@@ -640,7 +668,7 @@ class _Reader:
         first, last = group[0].start_byte, group[-1].end_byte
         text = self.source[first:last]
         if not text.translate(None, SAFE):
-            return [Word((first, last), text.decode())]
+            return [Word((first, last), text.decode("utf-8", "replace"))]
         return self._scan(first, last, self._expansions_of(group), pattern=pattern)
 
     def _expansions_of(self, nodes: "list[Any]") -> "list[Any]":
@@ -715,7 +743,7 @@ class _Reader:
                 following = source[at + 1]
                 if following == 0x0A:
                     at += 2
-                elif in_double and following not in b'$`"\\' or (heredoc and following == 0x22):
+                elif (in_double and following not in b'$`"\\') or (heredoc and following == 0x22):
                     buffer.append("\\")
                     at += 1
                 else:
@@ -764,8 +792,10 @@ class _Reader:
                     at += 1
                 else:
                     stop = at + 1
-                    while stop < end and source[stop] not in b'$`"\\' and not (
-                        next_node < count and nodes[next_node].start_byte == stop
+                    while (
+                        stop < end
+                        and source[stop] not in b'$`"\\'
+                        and not (next_node < count and nodes[next_node].start_byte == stop)
                     ):
                         stop += 1
                     buffer.append(source[at:stop].decode("utf-8", "replace"))
@@ -911,7 +941,9 @@ class _Reader:
                 runs.append(Opaque((child.start_byte, child.end_byte), "shell.syntax", "an error in arithmetic"))
                 stack.extend(child.children)
             else:
-                if not child.is_named and ("=" in kind and kind not in ("==", "<=", ">=", "!=") or kind in ("++", "--")):
+                if not child.is_named and (
+                    ("=" in kind and kind not in ("==", "<=", ">=", "!=")) or kind in ("++", "--")
+                ):
                     operators = True
                 stack.extend(child.children)
         if operators:
@@ -965,7 +997,7 @@ class _Reader:
             runs.append(Opaque((first, last), "shell.transform", "bash evaluates the value as a prompt or code"))
         self._residue(first + 2, last - 1, covered, runs)
         if after_name or kind == "indirect" or b"[" in text:
-            name = "" if after_name not in (":=", "=") else ""
+            name = ""
         return Expansion(kind, name, quoted, tuple(runs))
 
     def _residue(self, start: int, end: int, covered: "list[tuple[int, int]]", runs: "list[Node]") -> None:
@@ -975,7 +1007,9 @@ class _Reader:
             piece = self.source[at:first]
             at = max(at, last)
             if b"<(" in piece or b">(" in piece:
-                runs.append(Opaque((first - len(piece), first), "shell.unread", "a substitution that the grammar does not see"))
+                runs.append(
+                    Opaque((first - len(piece), first), "shell.unread", "a substitution that the grammar does not see")
+                )
                 continue
             if b"$" not in piece and b"`" not in piece:
                 continue
@@ -990,11 +1024,15 @@ class _Reader:
                     if stop:
                         index = stop
                         continue
-                if char == 0x60 or (char == 0x24 and index + 1 < len(piece) and piece[index + 1] in _AFTER_DOLLAR) or (
-                    char == 0x24 and index + 1 == len(piece) and first < end
+                if (
+                    char == 0x60
+                    or (char == 0x24 and index + 1 < len(piece) and piece[index + 1] in _AFTER_DOLLAR)
+                    or (char == 0x24 and index + 1 == len(piece) and first < end)
                 ):
                     where = first - len(piece) + index
-                    runs.append(Opaque((where, where + 1), "shell.unread", "an expansion that the grammar does not see"))
+                    runs.append(
+                        Opaque((where, where + 1), "shell.unread", "an expansion that the grammar does not see")
+                    )
                     break
                 index += 1
 

@@ -153,9 +153,7 @@ class Declare(Node):
 
     __slots__ = ("keyword", "assigns", "words")
 
-    def __init__(
-        self, span: "Span", keyword: str, assigns: "tuple[Assign, ...]", words: "tuple[Word, ...]"
-    ) -> None:
+    def __init__(self, span: "Span", keyword: str, assigns: "tuple[Assign, ...]", words: "tuple[Word, ...]") -> None:
         self.span = span
         self.keyword = keyword
         self.assigns = assigns

@@ -6,9 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from guard.types import Span
 
-SAFE = (
-    b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+^!~#]}" + bytes(range(0x80, 0x100))
-)
+SAFE = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+^!~#]}" + bytes(range(0x80, 0x100))
 """Bytes that mean themselves inside an unquoted word. `~` is kept as written: paths are read later."""
 
 OPEN, COMMA, CLOSE = "\x01", "\x02", "\x03"
@@ -121,7 +119,7 @@ def _first_brace(text: str) -> "list[str] | None":
             head, tail = text[:start], text[at + 1 :]
             if commas:
                 edges = [start, *commas, at]
-                return [head + text[a + 1 : b] + tail for a, b in zip(edges, edges[1:], strict=False)]
+                return [head + text[a + 1 : b] + tail for a, b in zip(edges, edges[1:], strict=False)]  # noqa: RUF007
             run = _sequence(text[start + 1 : at])
             if run is not None:
                 return [head + piece + tail for piece in run]
