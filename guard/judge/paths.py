@@ -53,7 +53,8 @@ CRITICAL_PREFIXES = (
     "/etc/default/grub", "/etc/profile", "/etc/bash", "/etc/zsh", "/etc/environment", "/etc/dbus-1", "/etc/polkit-1",
     "/etc/postgresql", "/etc/mysql", "/etc/redis", "/etc/audit", "/etc/logrotate", "/etc/rsyslog", "/etc/resolvconf",
     "/var/spool/cron", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/docker", "/var/lib/kubelet", "/var/lib/etcd",
-    "/var/lib/mysql", "/var/lib/postgresql", "/proc", "/sys", "/run/systemd", "/var/run/docker", "/efi", "/etc/letsencrypt",
+    "/var/lib/mysql", "/var/lib/postgresql", "/proc", "/sys", "/run/systemd", "/var/run/docker", "/efi",
+    "/etc/letsencrypt",
     "/etc/alternatives", "/etc/xdg/autostart", "/etc/update-motd.d", "/etc/dpkg", "/etc/rpm", "/etc/nginx/ssl",
 )  # fmt: skip
 
@@ -77,8 +78,10 @@ CRITICAL_NAMES = frozenset(
     )
 )  # fmt: skip
 CRITICAL_INSIDE = (
-    "/.ssh/", "/.gnupg/", "/.aws/", "/.kube/", "/.config/systemd/", "/.config/autostart/", "/.git/hooks/", "/.git/config",
-    "/.config/fish/", "/.claude/", "/.codex/", "/.gemini/", "/.local/bin/", "/.docker/", "/.config/git/", "/autostart/",
+    "/.ssh/", "/.gnupg/", "/.aws/", "/.kube/", "/.config/systemd/", "/.config/autostart/", "/.git/hooks/",
+    "/.git/config",
+    "/.config/fish/", "/.claude/", "/.codex/", "/.gemini/", "/.local/bin/", "/.docker/", "/.config/git/",
+    "/autostart/",
     "/.config/environment.d/", "/.vscode/", "/.cursor/", "/launchagents/", "/launchdaemons/", "/.config/opencode/",
 )  # fmt: skip
 

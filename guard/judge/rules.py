@@ -80,7 +80,8 @@ class Table(Program):
         self.plain = plain
         self.grammar = Grammar(options)
         self.operands = operands
-        """`read` (files read) · `write` (files written) · `delete` · `none` (any operand is R2) · `data` (mean nothing)."""
+        """`read` (files read) · `write` (files written) · `delete` · `none` (any operand is R2) · `data`
+        (mean nothing)."""
         self.level = LEVELS[level]
         self.text = text
         self.rule = rule
@@ -177,14 +178,18 @@ class Verbs(Program):
         """Options that may stand before the verb; what follows it is the verb's own."""
         self.levels: dict[str, int] = {}
         self.longest = 1
+        level = R2
         for line in levels.splitlines():
+            # A line without a level of its own goes on with the one before.
             head, _, rest = line.strip().partition(" ")
-            if not head:
-                continue
+            if head in LEVELS:
+                level = LEVELS[head]
+            else:
+                rest = line
             for verb in rest.split("|"):
                 name = " ".join(verb.split())
                 if name:
-                    self.levels[name] = LEVELS[head]
+                    self.levels[name] = level
                     self.longest = max(self.longest, name.count(" ") + 1)
         self.details = details or {}
         self.default = LEVELS[default]

@@ -1,6 +1,7 @@
 """Commands that carry commands: sudo, env, xargs, find -exec is in `families.search`, ssh, docker exec in `containers`.
 
-Each reads its own options by its real grammar and hands the rest back to the judge, so a wrapper never lowers what it wraps.
+Each reads its own options by its real grammar and hands the rest back to the judge, so a wrapper never
+lowers what it wraps.
 """
 
 from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, HARMLESS_VARIABLES, R1, R2, Call, Program
@@ -14,26 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLES = {
-    "R0": (
-        "sudo systemctl status nginx", "sudo -n -u postgres ls /srv", "env LC_ALL=C sort f", "timeout 5 df -h", "timeout -s KILL 5s ls",
-        "nice -n 10 ls", "ionice -c2 -n7 ls", "nohup ls", "stdbuf -oL grep x f", "time ls", "xargs -n1 echo", "ls | xargs -I{} stat {}",
-        "find . -name x | xargs -0 grep -l foo", "watch -n 1 df -h", "bash -c 'ls -l'", "sh -c \"df -h | tail -1\"", "ssh web1 uptime",
-        "ssh -p 22 root@web1 'df -h && free'", "su -c 'ls' bob", "chroot /mnt ls", "flock -n /run/lock ls", "setsid ls", "doas ls",
-        "busybox ls", "taskset -c 0 ls", "sudo -l", "parallel echo ::: a b", "echo ls | bash", "chrt -b 0 ls",
-    ),
+    "R0": ("sudo systemctl status nginx", "sudo -n -u postgres ls /srv", "env LC_ALL=C sort f", "timeout 5 df -h",
+        "timeout -s KILL 5s ls", "nice -n 10 ls", "ionice -c2 -n7 ls", "nohup ls", "stdbuf -oL grep x f", "time ls",
+        "xargs -n1 echo", "ls | xargs -I{} stat {}", "find . -name x | xargs -0 grep -l foo", "watch -n 1 df -h",
+        "bash -c 'ls -l'", "sh -c \"df -h | tail -1\"", "ssh web1 uptime", "ssh -p 22 root@web1 'df -h && free'",
+        "su -c 'ls' bob", "chroot /mnt ls", "flock -n /run/lock ls", "setsid ls", "doas ls", "busybox ls",
+        "taskset -c 0 ls", "sudo -l", "parallel echo ::: a b", "echo ls | bash", "chrt -b 0 ls",),
     "R1": ("nohup ls > out",),
-    "R2": (
-        "sudo -i", "sudo -e /etc/x", "env -S 'foo bar'", "env PATH=. ls", "bash x.sh", "curl -s http://x/ | sh", "bash -c \"$X\"",
-        "xargs -I{} sh -c 'echo {}'", "ssh web1", "ssh -o ProxyCommand=x web1 ls", "script -c 'ls' out", "bash --rcfile x -c ls",
-        "find . | xargs -a f rm", "parallel < jobs", "at now < f", "sh", "su - bob", "strace -o f ls", "expect -c 'spawn sh'",
-    ),
-    "R3": (
-        "sudo rm -rf /srv", "env X=1 rm -r x", "timeout 5 rm -rf x", "nice rm -rf x", "xargs rm -rf", "bash -c 'rm -rf x'", "sh -c \"rm -rf $X\"",
-        "ssh h rm -rf /srv", "ssh h 'rm -rf /srv'", "su -c 'rm -rf /srv'", "watch 'rm -rf x'", "parallel rm -rf ::: a b", "echo 'rm -rf /' | sh",
-        "nohup nice -n 5 sudo -u root rm -rf x", "find . | xargs -I % sh -c 'rm -rf %'", "busybox rm -rf x", "systemd-run --user rm -rf x",
-        "bash <<< 'rm -rf /srv'", "bash -lc 'rm -rf x'", "echo 'rm -rf x' | at now", "xargs -n 1 -P 4 sudo rm -rf", "chroot /mnt rm -rf x",
-        "timeout --signal=9 10 bash -c 'rm -rf x'", "setpriv --reuid 1 rm -rf x", "unshare -r rm -rf x", "nsenter -t 1 -m rm -rf x",
-    ),
+    "R2": ("sudo -i", "sudo -e /etc/x", "env -S 'foo bar'", "env PATH=. ls", "bash x.sh", "curl -s http://x/ | sh",
+        "bash -c \"$X\"", "xargs -I{} sh -c 'echo {}'", "ssh web1", "ssh -o ProxyCommand=x web1 ls",
+        "script -c 'ls' out", "bash --rcfile x -c ls", "find . | xargs -a f rm", "parallel < jobs", "at now < f",
+        "sh", "su - bob", "strace -o f ls", "expect -c 'spawn sh'",),
+    "R3": ("sudo rm -rf /srv", "env X=1 rm -r x", "timeout 5 rm -rf x", "nice rm -rf x", "xargs rm -rf",
+        "bash -c 'rm -rf x'", "sh -c \"rm -rf $X\"", "ssh h rm -rf /srv", "ssh h 'rm -rf /srv'",
+        "su -c 'rm -rf /srv'", "watch 'rm -rf x'", "parallel rm -rf ::: a b", "echo 'rm -rf /' | sh",
+        "nohup nice -n 5 sudo -u root rm -rf x", "find . | xargs -I % sh -c 'rm -rf %'", "busybox rm -rf x",
+        "systemd-run --user rm -rf x", "bash <<< 'rm -rf /srv'", "bash -lc 'rm -rf x'", "echo 'rm -rf x' | at now",
+        "xargs -n 1 -P 4 sudo rm -rf", "chroot /mnt rm -rf x", "timeout --signal=9 10 bash -c 'rm -rf x'",
+        "setpriv --reuid 1 rm -rf x", "unshare -r rm -rf x", "nsenter -t 1 -m rm -rf x",),
 }  # fmt: skip
 
 
@@ -152,9 +151,12 @@ def _sudo(call: Call, parsed: Parsed) -> None:
 
 
 SUDO = Wrapper(
-    "-A,--askpass!R2 -b,--background!R1 -B,--bell -C,--close-from: -D,--chdir: -E,--preserve-env? -e,--edit!R2 -g,--group: "
-    "-H,--set-home -h,--host: -i,--login -K,--remove-timestamp -k,--reset-timestamp -l,--list -n,--non-interactive "
-    "-P,--preserve-groups -p,--prompt: -R,--chroot:!R2 -r,--role: -S,--stdin -s,--shell -T,--command-timeout: -t,--type: "
+    "-A,--askpass!R2 -b,--background!R1 -B,--bell -C,--close-from: -D,--chdir: -E,--preserve-env? "
+    "-e,--edit!R2 -g,--group: "
+    "-H,--set-home -h,--host: -i,--login -K,--remove-timestamp -k,--reset-timestamp -l,--list "
+    "-n,--non-interactive "
+    "-P,--preserve-groups -p,--prompt: -R,--chroot:!R2 -r,--role: -S,--stdin -s,--shell "
+    "-T,--command-timeout: -t,--type: "
     "-U,--other-user: -u,--user: -V,--version -v,--validate --help -N,--no-update",
     assigns=True, bare=0, plain=False, before=_sudo, flags=("privilege",),
 )  # fmt: skip
@@ -259,12 +261,17 @@ def _filled(word: Word, holder: str) -> Word:
 
 
 _PARALLEL = Grammar(
-    "posix -0,--null -j,--jobs,-P,--max-procs: -k,--keep-order -n,--max-args: -N: -L: -l? -m -X -I: -i? -d,--delimiter: -a,--arg-file:!read "
-    "-C,--colsep: -q,--quote -t,--verbose -v --bar --eta --progress --dry-run,--dryrun --halt: --timeout: --retries: --delay: "
-    "--tag --line-buffer,--lb --no-run-if-empty,-r -u,--ungroup --group --will-cite --pipe --block: --load: --memfree: --nice: "
-    "--citation!R2 --joblog:!write --results:!write --resume --tmpdir: -S,--sshlogin:!R2 --sshloginfile:!R2 --env: --wd:,--workdir: "
-    "--transferfile:!R2 --return:!R2 --cleanup!R2 --tmux!R2 --shuf --max-lines: --help --version --plain --silent --xargs --trim: --tagstring:"
-)
+    "posix -0,--null -j,--jobs,-P,--max-procs: -k,--keep-order -n,--max-args: -N: -L: -l? -m -X -I: "
+    "-i? -d,--delimiter: -a,--arg-file:!read "
+    "-C,--colsep: -q,--quote -t,--verbose -v --bar --eta --progress --dry-run,--dryrun --halt: "
+    "--timeout: --retries: --delay: "
+    "--tag --line-buffer,--lb --no-run-if-empty,-r -u,--ungroup --group --will-cite --pipe --block: "
+    "--load: --memfree: --nice: "
+    "--citation!R2 --joblog:!write --results:!write --resume --tmpdir: -S,--sshlogin:!R2 "
+    "--sshloginfile:!R2 --env: --wd:,--workdir: "
+    "--transferfile:!R2 --return:!R2 --cleanup!R2 --tmux!R2 --shuf --max-lines: --help --version "
+    "--plain --silent --xargs --trim: --tagstring:"
+)  # fmt: skip
 
 
 def _parallel(call: Call) -> None:
@@ -390,15 +397,15 @@ def _shell(call: Call) -> None:
 
 _SSH = Grammar(
     "posix -4 -6 -A!R2 -a -C -f -G -g!R2 -K!R2 -k -M!R2 -N!R2 -n -q -s -T -t -V -v -X!R2 -x -Y!R2 -y "
-    "-B: -b: -c: -D:!R2 -E:!write -e: -F:!config -I:!R2 -i: -J: -L:!R2 -l: -m: -O:!R2 -o: -P: -p: -Q: -R:!R2 -S: -W:!R2 -w:!R2"
-)
+    "-B: -b: -c: -D:!R2 -E:!write -e: -F:!config -I:!R2 -i: -J: -L:!R2 -l: -m: -O:!R2 -o: -P: -p: -Q: "
+    "-R:!R2 -S: -W:!R2 -w:!R2"
+)  # fmt: skip
 _SSH_SAFE = frozenset(
-    (
-        "batchmode", "connecttimeout", "connectionattempts", "serveraliveinterval", "serveralivecountmax", "loglevel", "port",
-        "user", "stricthostkeychecking", "identitiesonly", "preferredauthentications", "numberofpasswordprompts", "tcpkeepalive",
-        "addressfamily", "compression", "passwordauthentication", "pubkeyauthentication", "requesttty", "identityfile", "forwardagent",
-        "userknownhostsfile", "globalknownhostsfile", "hostkeyalgorithms", "kexalgorithms", "ciphers", "macs", "forwardx11",
-    )
+    ("batchmode", "connecttimeout", "connectionattempts", "serveraliveinterval", "serveralivecountmax", "loglevel",
+        "port", "user", "stricthostkeychecking", "identitiesonly", "preferredauthentications",
+        "numberofpasswordprompts", "tcpkeepalive", "addressfamily", "compression", "passwordauthentication",
+        "pubkeyauthentication", "requesttty", "identityfile", "forwardagent", "userknownhostsfile",
+        "globalknownhostsfile", "hostkeyalgorithms", "kexalgorithms", "ciphers", "macs", "forwardx11",)
 )  # fmt: skip
 
 
@@ -502,9 +509,10 @@ def _at(call: Call) -> None:
 
 def _flock(call: Call) -> None:
     parsed = Grammar(
-        "posix -c,--command: -E,--conflict-exit-code: -F,--no-fork -e,-x,--exclusive -n,--nb,--nonblock -o,--close -s,--shared "
+        "posix -c,--command: -E,--conflict-exit-code: -F,--no-fork -e,-x,--exclusive -n,--nb,--nonblock "
+        "-o,--close -s,--shared "
         "-u,--unlock -w,--wait,--timeout: --verbose -h,--help -V,--version --fcntl"
-    ).parse(call.args)
+    ).parse(call.args)  # fmt: skip
     words = list(call.args[parsed.rest :])
     for option in parsed.options:
         if option.name == "-c":
@@ -533,7 +541,8 @@ TIME = Wrapper(
     bare=0,
 )
 WATCH = Wrapper(
-    "-b,--beep -c,--color -C,--no-color -d,--differences? -e,--errexit -g,--chgexit -n,--interval: -p,--precise -q,--equexit: "
+    "-b,--beep -c,--color -C,--no-color -d,--differences? -e,--errexit -g,--chgexit -n,--interval: "
+    "-p,--precise -q,--equexit: "
     "-r,--no-rerun -t,--no-title -w,--no-wrap -x,--exec -h,--help -v,--version -s,--shotsdir:!write", joins=True,
 )  # fmt: skip
 
@@ -548,23 +557,20 @@ PROGRAMS: dict[str, Program] = {
     **many("su runuser", custom(_su)),
     "env": ENV,
     "timeout": Wrapper(
-        "-k,--kill-after: -s,--signal: -f,--foreground --foreground --preserve-status -v,--verbose -p --help --version",
-        skip=1,
-    ),
+        "-k,--kill-after: -s,--signal: -f,--foreground --foreground --preserve-status -v,--verbose -p "
+        "--help --version", skip=1,),
     "gtimeout": Wrapper("-k,--kill-after: -s,--signal: --foreground --preserve-status -v,--verbose", skip=1),
     "nice": Wrapper("-n,--adjustment: -[0-9] --help --version", bare=0),
     "ionice": Wrapper(
-        "-c,--class: -n,--classdata: -p,--pid:!R1 -P,--pgid:!R1 -t,--ignore -u,--uid:!R1 -h,--help -V,--version", bare=0
-    ),
+        "-c,--class: -n,--classdata: -p,--pid:!R1 -P,--pgid:!R1 -t,--ignore -u,--uid:!R1 -h,--help -V,--version",
+        bare=0),
     "chrt": Wrapper(
         "-a,--all-tasks -b,--batch -d,--deadline -f,--fifo!R1 -i,--idle -m,--max -o,--other -p,--pid!R1 -r,--rr!R1 "
-        "-R,--reset-on-fork -T,--sched-runtime: -P,--sched-period: -D,--sched-deadline: -v,--verbose -h -V", skip=1, bare=0,
-    ),
+        "-R,--reset-on-fork -T,--sched-runtime: -P,--sched-period: -D,--sched-deadline: -v,--verbose -h -V", skip=1,
+        bare=0,),
     "taskset": Wrapper("-a,--all-tasks -c,--cpu-list -p,--pid!R1 -h,--help -V,--version", skip=1, bare=0),
-    "numactl": Wrapper(
-        "-a,--all -i,--interleave: -m,--membind: -N,--cpunodebind: -C,--physcpubind: -l,--localalloc -p,--preferred: -s,--show "
-        "-H,--hardware -b,--balancing", bare=0,
-    ),
+    "numactl": Wrapper("-a,--all -i,--interleave: -m,--membind: -N,--cpunodebind: -C,--physcpubind: -l,--localalloc "
+        "-p,--preferred: -s,--show " "-H,--hardware -b,--balancing", bare=0,),
     "nohup": Wrapper("--help --version", bare=0),
     "setsid": Wrapper("-c,--ctty -f,--fork!R1 -w,--wait -h,--help -V,--version"),
     "stdbuf": Wrapper("-i,--input: -o,--output: -e,--error: --help --version"),
@@ -574,37 +580,39 @@ PROGRAMS: dict[str, Program] = {
     "setarch": custom(lambda call: _setarch(call), plain=True),
     "linux64": Wrapper("-R", bare=0),
     "linux32": Wrapper("-R", bare=0),
-    "prlimit": Wrapper(
-        "-p,--pid:!R1 -o,--output: --noheadings --raw --verbose -c,--core? -d,--data? -n,--nofile? -u,--nproc? -v,--as? -s,--stack? -t,--cpu? "
-        "-f,--fsize? -l,--memlock? -m,--rss? -h,--help -V,--version", bare=0,
-    ),
+    "prlimit": Wrapper("-p,--pid:!R1 -o,--output: --noheadings --raw --verbose -c,--core? -d,--data? -n,--nofile? "
+        "-u,--nproc? -v,--as? -s,--stack? -t,--cpu? " "-f,--fsize? -l,--memlock? -m,--rss? -h,--help -V,--version",
+        bare=0,),
     "softlimit": Wrapper("-a: -c: -d: -f: -l: -m: -o: -p: -r: -s: -t:", level=R2),
     "catchsegv": Wrapper(""),
     "cgexec": Wrapper("-g: --sticky", level=R1),
     "setpriv": Wrapper(
-        "-d,--dump --clear-groups --groups: --inh-caps: --ambient-caps: --bounding-set: --init-groups --keep-groups --list-caps "
-        "--no-new-privs --reuid: --regid: --ruid: --euid: --rgid: --egid: --pdeathsig: --reset-env --securebits: --selinux-label: "
-        "--apparmor-profile: -h -V", plain=False, bare=0,
-    ),
+        "-d,--dump --clear-groups --groups: --inh-caps: --ambient-caps: --bounding-set: --init-groups "
+        "--keep-groups --list-caps "
+        "--no-new-privs --reuid: --regid: --ruid: --euid: --rgid: --egid: --pdeathsig: --reset-env "
+        "--securebits: --selinux-label: " "--apparmor-profile: -h -V", plain=False, bare=0,),
     "capsh": Wrapper("", level=R2, plain=False),
     "chroot": Wrapper("--groups: --userspec: --skip-chdir --help --version", skip=1, plain=False),
     "unshare": Wrapper(
-        "-m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -U,--user? -C,--cgroup? -T,--time? -f,--fork -r,--map-root-user -c,--map-current-user "
-        "--mount-proc? --map-user: --map-group: --map-auto --propagation: --setgroups: -R,--root: -w,--wd: -S,--setuid: -G,--setgid: --kill-child? "
-        "--keep-caps -h -V", level=R2, text="starts a program in other namespaces", plain=False,
-    ),
-    "nsenter": Wrapper(
-        "-a,--all -t,--target: -m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -C,--cgroup? -U,--user? -T,--time? -S,--setuid: "
-        "-G,--setgid: --preserve-credentials -r,--root? -w,--wd? -F,--no-fork -Z,--follow-context -W,--wdns: -e,--env -h -V",
-        level=R2, text="enters another namespace", plain=False,
-    ),
+        "-m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -U,--user? -C,--cgroup? -T,--time? -f,--fork "
+        "-r,--map-root-user -c,--map-current-user "
+        "--mount-proc? --map-user: --map-group: --map-auto --propagation: --setgroups: -R,--root: "
+        "-w,--wd: -S,--setuid: -G,--setgid: --kill-child? " "--keep-caps -h -V", level=R2,
+        text="starts a program in other namespaces", plain=False,),
+    "nsenter": Wrapper("-a,--all -t,--target: -m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -C,--cgroup? "
+        "-U,--user? -T,--time? -S,--setuid: "
+        "-G,--setgid: --preserve-credentials -r,--root? -w,--wd? -F,--no-fork -Z,--follow-context "
+        "-W,--wdns: -e,--env -h -V", level=R2, text="enters another namespace", plain=False,),
     "systemd-run": Wrapper(
-        "--user --system --scope -u,--unit: -p,--property: --description: --slice: --slice-inherit -r,--remain-after-exit --send-sighup "
-        "--service-type: --uid: --gid: --nice: --working-directory: -d,--same-dir -E,--setenv: -t,--pty -P,--pipe -S,--shell -q,--quiet --wait "
-        "-G,--collect --no-block --on-active: --on-boot: --on-startup: --on-unit-active: --on-unit-inactive: --on-calendar: --on-clock-change "
-        "--on-timezone-change --path-property: --socket-property: --timer-property: -M,--machine: -H,--host: --no-ask-password -h,--help --version "
-        "--expand-environment:", level=R2, text="starts a unit outside of this command's reach", plain=False,
-    ),
+        "--user --system --scope -u,--unit: -p,--property: --description: --slice: --slice-inherit "
+        "-r,--remain-after-exit --send-sighup "
+        "--service-type: --uid: --gid: --nice: --working-directory: -d,--same-dir -E,--setenv: -t,--pty "
+        "-P,--pipe -S,--shell -q,--quiet --wait "
+        "-G,--collect --no-block --on-active: --on-boot: --on-startup: --on-unit-active: "
+        "--on-unit-inactive: --on-calendar: --on-clock-change "
+        "--on-timezone-change --path-property: --socket-property: --timer-property: -M,--machine: "
+        "-H,--host: --no-ask-password -h,--help --version " "--expand-environment:", level=R2,
+        text="starts a unit outside of this command's reach", plain=False,),
     "systemd-inhibit": Wrapper("--what: --who: --why: --mode: --list --no-pager --no-legend", level=R1, plain=False),
     "firejail": Wrapper("", level=R2, plain=False),
     "bwrap": Wrapper("", level=R2, plain=False),
@@ -625,18 +633,17 @@ PROGRAMS: dict[str, Program] = {
     "flock": custom(_flock, plain=True),
     "busybox": custom(_busybox, plain=True),
     "toybox": custom(_busybox, plain=True),
-    **many(
-        "strace ltrace",
-        Wrapper(
-            "-c -C -d -D -f -F -ff -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -a: -b: -e: -E: -I: -o:!write -O: "
-            "-p:!R2 -P: -s: -S: -u: -U: -X: --trace: --output:!write", level=R2, text="traces a program and can slow or stop it", plain=False,
-        ),
-    ),
+    **many("strace ltrace", Wrapper(
+            "-c -C -d -D -f -F -ff -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -a: "
+            "-b: -e: -E: -I: -o:!write -O: " "-p:!R2 -P: -s: -S: -u: -U: -X: --trace: --output:!write", level=R2,
+            text="traces a program and can slow or stop it", plain=False,),),
     "dumb-init": Wrapper("-c,--single-child -r,--rewrite: -v,--verbose", plain=False),
     "tini": Wrapper("-s -v -g -w -p: -e:", plain=False),
     "entr": Wrapper("-a -c -d -n -p -r -s -z", plain=False, level=R2),
     "direnv": Wrapper("", level=R2, plain=False),
-    "cpulimit": Wrapper("-l,--limit: -i,--include-children -z,--lazy -v -f,--foreground -b,--background -m -p,--pid:!R1 -e,--exe:!R1", plain=False),
+    "cpulimit": Wrapper(
+        "-l,--limit: -i,--include-children -z,--lazy -v -f,--foreground -b,--background -m -p,--pid:!R1 -e,--exe:!R1",
+        plain=False),
     "choom": Wrapper("-n,--adjust:!R1 -p,--pid:", bare=0),
     "torsocks": Wrapper("", level=R2, plain=False),
     "proxychains": Wrapper("-q -f:", level=R2, plain=False),

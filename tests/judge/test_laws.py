@@ -26,11 +26,16 @@ RUNNABLE = st.sampled_from(
 
 small = settings(max_examples=120, deadline=None, derandomize=True)
 
-JOINS = ("{}; ls", "ls; {}", "ls && {}", "ls || {}", "{} & ls", "ls\n{}", "( {}\n)", "{{ {}\n}}", "if true; then {}\nfi", "while false; do {}\ndone", "f() {{ {}\n}}", "for i in 1; do {}\ndone")  # fmt: skip
+JOINS = ("{}; ls", "ls; {}", "ls && {}", "ls || {}", "{} & ls", "ls\n{}", "( {}\n)", "{{ {}\n}}",
+    "if true; then {}\nfi", "while false; do {}\ndone", "f() {{ {}\n}}", "for i in 1; do {}\ndone")  # fmt: skip
 WRAPPERS = (
-    "sudo {}", "env {}", "env A=1 {}", "timeout 5 {}", "nice {}", "nice -n 5 {}", "nohup {}", "time {}", "setsid {}", "stdbuf -oL {}", "xargs {}", "xargs -n 1 {}", "find . -exec {} ;".replace(";", "\\;"),
-    "sudo -u bob env timeout 5 {}", "command {}", "ionice -c3 {}", "watch {}", "parallel {} :::", "ssh web1 {}", "docker exec web {}", "kubectl exec web -- {}", "chroot /mnt {}", "busybox {}", "systemd-run {}", "flock /l {}",
-    "doas {}", "taskset -c 0 {}", "docker run alpine {}", "strace {}", "unshare {}", "nsenter -t 1 {}", "su bob -c {q}", "bash -c {q}", "sh -c {q}", "sudo sh -c {q}", "eval {q}", "ssh web1 {q}", "watch {q}", "docker exec web sh -c {q}",
+    "sudo {}", "env {}", "env A=1 {}", "timeout 5 {}", "nice {}", "nice -n 5 {}", "nohup {}", "time {}", "setsid {}",
+    "stdbuf -oL {}", "xargs {}", "xargs -n 1 {}", "find . -exec {} ;".replace(";", "\\;"),
+    "sudo -u bob env timeout 5 {}", "command {}", "ionice -c3 {}", "watch {}", "parallel {} :::", "ssh web1 {}",
+    "docker exec web {}", "kubectl exec web -- {}", "chroot /mnt {}", "busybox {}", "systemd-run {}", "flock /l {}",
+    "doas {}", "taskset -c 0 {}", "docker run alpine {}", "strace {}", "unshare {}", "nsenter -t 1 {}",
+    "su bob -c {q}", "bash -c {q}", "sh -c {q}", "sudo sh -c {q}", "eval {q}", "ssh web1 {q}", "watch {q}",
+    "docker exec web sh -c {q}",
     "flock /l -c {q}", "echo {q} | at now",
 )  # fmt: skip
 

@@ -106,11 +106,14 @@ def test_a_freeze_stops_everything_above_r0():
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "opsx approve a-1", "sudo opsx approve a-1", "bash -c 'opsx approve a-1'", "x=approve; opsx $x a-1", "opsagent -p hi", "opsagent-mcp", "opsx approve --force -- rm -rf x", "OPSAGENT_HOME=/tmp/x ls",
-        "export OPSAGENT_HOME=/tmp/x", "env OPSAGENT_HOME=/tmp/x ls", "opsx list --config x", "opsx exec --actor person -- ls", "echo x > ~/.config/opsagent/config.toml", "rm -rf /var/lib/opsagent", "sed -i s/a/b/ /opt/opsagent/core.py",
-        "cd /opt/opsagent && touch core.py", "cp x /opt/opsagent/.venv/lib/x.py", "mv /opt/opsagent /tmp/x", "opsx rules trust x", "opsx thaw", "find /opt/opsagent -delete", "yes | opsx approve a-1", "tar -xf x -C /opt/opsagent", "chmod -R 777 /opt/opsagent",
-    ],
+    ["opsx approve a-1", "sudo opsx approve a-1", "bash -c 'opsx approve a-1'", "x=approve; opsx $x a-1",
+        "opsagent -p hi", "opsagent-mcp", "opsx approve --force -- rm -rf x", "OPSAGENT_HOME=/tmp/x ls",
+        "export OPSAGENT_HOME=/tmp/x", "env OPSAGENT_HOME=/tmp/x ls", "opsx list --config x",
+        "opsx exec --actor person -- ls", "echo x > ~/.config/opsagent/config.toml", "rm -rf /var/lib/opsagent",
+        "sed -i s/a/b/ /opt/opsagent/core.py", "cd /opt/opsagent && touch core.py",
+        "cp x /opt/opsagent/.venv/lib/x.py", "mv /opt/opsagent /tmp/x", "opsx rules trust x", "opsx thaw",
+        "find /opt/opsagent -delete", "yes | opsx approve a-1", "tar -xf x -C /opt/opsagent",
+        "chmod -R 777 /opt/opsagent",],
 )  # fmt: skip
 def test_nobody_below_a_person_approves(command):
     policy = Policy(own_paths=["/opt/opsagent"])

@@ -1,6 +1,7 @@
 """Which module knows which program. A module is loaded when one of its programs occurs.
 
-`docs/judging.md` says how to add a family. The lists here are written out, not collected at start: the hot path must not
+`docs/judging.md` says how to add a family. The lists here are written out, not collected at start: the hot
+path must not
 import a family to learn what it holds. `tests/judge/test_families.py` checks that lists and modules agree.
 """
 

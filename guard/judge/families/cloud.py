@@ -1,13 +1,33 @@
-"""Cloud command lines by the grammar of their verbs: describe, list and get read; delete removes. Source: each CLI's reference."""
+"""Cloud command lines by the grammar of their verbs: describe, list and get read; delete removes. Source:
+each CLI's reference."""
 
 from guard.judge.engine import R2, R3, Call, Program
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": ("aws ec2 describe-instances", "aws s3 ls s3://b", "aws sts get-caller-identity", "aws --profile p --region r ec2 describe-vpcs --output json", "aws s3api list-buckets", "aws logs tail g", "gcloud compute instances list", "gcloud config list", "gcloud projects describe p", "az vm list -o table", "az account show", "terraform show", "terraform state list", "terraform validate", "doctl compute droplet list", "ansible --version", "aws configure list", "aws help", "terraform workspace list", "terraform version", "gsutil ls gs://b", "aws cloudformation describe-stacks"),
-    "R2": ("aws ec2 start-instances --instance-ids i", "aws s3 cp a s3://b", "aws secretsmanager get-secret-value --secret-id x", "aws ssm get-parameter --with-decryption --name x", "aws iam create-user --user-name x", "gcloud compute instances create x", "az vm start -n x", "terraform apply", "terraform init", "terraform plan", "aws configure set a b", "gcloud auth print-access-token", "az account get-access-token", "ansible all -m ping", "ansible-playbook x.yml", "aws foo bar", "aws sts get-session-token", "aws --endpoint-url http://x s3 ls", "aws s3 mv a s3://b", "gcloud secrets versions access latest --secret=x", "aws ecr get-login-password", "az keyvault secret show -n x", "terraform console", "gcloud compute instances create list", "gcloud compute ssh list", "aws kms decrypt --x y", "aws lambda invoke --function-name x out"),
-    "R3": ("aws ec2 terminate-instances --instance-ids i", "aws s3 rm s3://b/k", "aws s3 rb s3://b --force", "aws rds delete-db-instance --x y", "gcloud compute instances delete x", "gcloud projects delete p", "az group delete -n x", "az vm delete -n x", "terraform destroy", "terraform apply -destroy", "terraform state rm x", "aws s3 sync a s3://b --delete", "pulumi destroy", "gsutil rm -r gs://b", "doctl compute droplet delete 1", "terraform workspace delete x", "aws --region r ec2 delete-vpc --vpc-id x", "ansible all -a 'rm -rf /x'", "aws cloudformation delete-stack --stack-name x", "gcloud sql instances delete x"),
+    "R0": ("aws ec2 describe-instances", "aws s3 ls s3://b", "aws sts get-caller-identity",
+        "aws --profile p --region r ec2 describe-vpcs --output json", "aws s3api list-buckets", "aws logs tail g",
+        "gcloud compute instances list", "gcloud config list", "gcloud projects describe p", "az vm list -o table",
+        "az account show", "terraform show", "terraform state list", "terraform validate",
+        "doctl compute droplet list", "ansible --version", "aws configure list", "aws help",
+        "terraform workspace list", "terraform version", "gsutil ls gs://b", "aws cloudformation describe-stacks"),
+    "R2": ("aws ec2 start-instances --instance-ids i", "aws s3 cp a s3://b",
+        "aws secretsmanager get-secret-value --secret-id x", "aws ssm get-parameter --with-decryption --name x",
+        "aws iam create-user --user-name x", "gcloud compute instances create x", "az vm start -n x",
+        "terraform apply", "terraform init", "terraform plan", "aws configure set a b",
+        "gcloud auth print-access-token", "az account get-access-token", "ansible all -m ping",
+        "ansible-playbook x.yml", "aws foo bar", "aws sts get-session-token", "aws --endpoint-url http://x s3 ls",
+        "aws s3 mv a s3://b", "gcloud secrets versions access latest --secret=x", "aws ecr get-login-password",
+        "az keyvault secret show -n x", "terraform console", "gcloud compute instances create list",
+        "gcloud compute ssh list", "aws kms decrypt --x y", "aws lambda invoke --function-name x out"),
+    "R3": ("aws ec2 terminate-instances --instance-ids i", "aws s3 rm s3://b/k", "aws s3 rb s3://b --force",
+        "aws rds delete-db-instance --x y", "gcloud compute instances delete x", "gcloud projects delete p",
+        "az group delete -n x", "az vm delete -n x", "terraform destroy", "terraform apply -destroy",
+        "terraform state rm x", "aws s3 sync a s3://b --delete", "pulumi destroy", "gsutil rm -r gs://b",
+        "doctl compute droplet delete 1", "terraform workspace delete x", "aws --region r ec2 delete-vpc --vpc-id x",
+        "ansible all -a 'rm -rf /x'", "aws cloudformation delete-stack --stack-name x",
+        "gcloud sql instances delete x"),
 }  # fmt: skip
 
 _AWS_READ = (
@@ -509,12 +529,9 @@ def _gsutil(call: Call) -> None:
 
 
 def _ansible(call: Call) -> None:
-    if any(
-        word.value in ("--version", "--help", "-h", "--list-hosts", "--syntax-check", "--list-tasks", "--list-tags")
-        for word in call.args
-    ) and not any(word.value == "-a" for word in call.args):
-        if any(word.value in ("--version", "--help", "-h") for word in call.args):
-            return
+    values = {word.value for word in call.args}
+    if values & {"--version", "--help", "-h"} and "-a" not in values:
+        return
     call.note(R2, "cloud.ansible", "runs tasks on many machines")
     args = list(call.args)
     module = "command"
@@ -545,26 +562,39 @@ def _terraform_check(call: Call, verb: str, rest: "list[Word]", level: int) -> N
 
 TERRAFORM = verbs(
     "single -chdir:!config -version,--version -help,--help -h,-v",
-    """R0 show|output|state list|state show|validate|version|providers|graph|workspace list|workspace show|metadata functions|stack ls|stack history|about|whoami|stack|logs|help|providers schema
-    R2 plan|apply|init|import|refresh|taint|untaint|console|state mv|state pull|workspace new|workspace select|login|logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|state replace-provider|import|cancel
-    R3 destroy|state rm|state push|workspace delete|force-unlock|stack rm|run-all destroy|apply -destroy|state delete""",
+    """R0 show|output|state list|state show|validate|version|providers|graph|workspace list|workspace show|
+        metadata functions|stack ls|stack history|about|whoami|stack|logs|help|providers schema
+    R2 plan|apply|init|import|refresh|taint|untaint|console|state mv|state pull|workspace new|workspace select|login|
+        logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|
+        state replace-provider|import|cancel
+    R3 destroy|state rm|state push|workspace delete|force-unlock|stack rm|run-all destroy|apply -destroy|
+        state delete""",
     flags=("helper",), check=_terraform_check,
 )  # fmt: skip
 
 PROGRAMS: dict[str, Program] = {
     "aws": custom(_aws),
     "awslocal": custom(_aws),
-    **many("gcloud az doctl oci aliyun tccli hcloud linode-cli scw civo exo ibmcloud openstack heroku fly flyctl vercel netlify railway render wrangler firebase supabase sfdx cf eb sam cdk serverless sls copilot chalice bq cloudflared vultr-cli upctl ovhcloud govc snyk sentry-cli datadog newrelic pd", custom(_cloud)),
+    **many("gcloud az doctl oci aliyun tccli hcloud linode-cli scw civo exo ibmcloud openstack heroku fly "
+        "flyctl vercel netlify railway render wrangler firebase supabase sfdx cf eb sam cdk serverless "
+        "sls copilot chalice bq cloudflared vultr-cli upctl ovhcloud govc snyk sentry-cli datadog " "newrelic pd",
+        custom(_cloud)),
     "gsutil": custom(_gsutil),
     **many("s3cmd mc rclone azcopy b2 s4cmd s5cmd", custom(lambda call: _objects(call))),
     **many("terraform tofu terragrunt pulumi", TERRAFORM),
-    **many("packer", verbs("-version -help -v -h", "R0 version|inspect|validate|plugins installed\nR2 build|init|console|fix|fmt", flags=("helper",))),
-    **many("vagrant", verbs("--version -v -h --no-color", "R0 status|global-status|version|box list|plugin list|snapshot list|port|ssh-config|validate|help\nR3 destroy|box remove|snapshot delete|box prune", flags=("helper",))),
+    **many("packer", verbs("-version -help -v -h",
+            "R0 version|inspect|validate|plugins installed\nR2 build|init|console|fix|fmt", flags=("helper",))),
+    **many("vagrant", verbs("--version -v -h --no-color",
+            """R0 status|global-status|version|box list|plugin list|snapshot list|port|ssh-config|validate|help
+        R3 destroy|box remove|snapshot delete|box prune""", flags=("helper",))),
     **many("ansible ansible-playbook ansible-pull ansible-console", custom(_ansible)),
-    **many("ansible-doc ansible-inventory ansible-config ansible-lint", custom(lambda call: call.flag("helper") if call.name in ("ansible-doc",) else call.note(R2, "cloud.ansible", "runs plugins that are not read"))),
+    **many("ansible-doc ansible-inventory ansible-config ansible-lint",
+        custom(lambda call: call.flag("helper") if call.name in (
+                "ansible-doc",) else call.note(R2, "cloud.ansible", "runs plugins that are not read"))),
     "ansible-galaxy": verbs("-h --version", "R0 list|collection list|role list|search|info", flags=("helper",)),
     "ansible-vault": verbs("-h --version", "R2 view|edit|encrypt|decrypt|create|rekey"),
-    **many("salt salt-call puppet chef-client knife chef bolt salt-key saltstack fab capistrano mina", verbs("--version", "R0 --version|version|node list|status\nR3 node delete|destroy")),
+    **many("salt salt-call puppet chef-client knife chef bolt salt-key saltstack fab capistrano mina", verbs(
+            "--version", "R0 --version|version|node list|status\nR3 node delete|destroy")),
 }  # fmt: skip
 
 

@@ -6,9 +6,25 @@ from guard.judge.rules import custom, many, perform, reader, table, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": ("psql -c 'SELECT 1'", "psql -At -c 'select count(*) from t where x > 3'", "psql -l", "mysql -e 'show processlist'", "mysql -N -e 'SELECT * FROM t LIMIT 3'", "sqlite3 a.db 'select * from t'", "redis-cli info", "redis-cli -h h get k", "redis-cli ping", "psql -c '\\dt'", "sqlite3 a.db .tables", "mysqladmin status", "pg_isready", "mysql -e 'EXPLAIN SELECT 1'", "psql -c \"SELECT 'drop table x'\"", "redis-cli --latency", "pg_controldata"),
-    "R2": ("psql", "psql -c 'update t set x=1 where y=2'", "psql -f x.sql", "mysql < x.sql", "psql -c '\\! id'", "sqlite3 a.db '.shell id'", "redis-cli set a b", "psql -c 'select pg_terminate_backend(1)'", "mysql -e 'create table x(a int)'", "redis-cli", "redis-cli config set a b", "sqlite3 a.db", "psql -c \"copy t to program 'id'\"", "mysql -e \"select 1 into outfile '/x'\"", "sqlite3 a.db \"select load_extension('x')\"", "psql -c \"$Q\"", "redis-cli eval 'x' 0", "psql -c \"select pg_read_file('/etc/passwd')\"", "mongosh --eval 'db.x.find()'", "mysql -e 'grant all on x to y'", "psql -c 'SELECT lo_export(1, $$/x$$)'", "psql -c 'create table x as select 1'", "redis-cli shutdown nosave", "psql -c 'select my_function()'"),
-    "R3": ("psql -c 'drop table x'", "psql -c 'DELETE FROM t'", "mysql -e 'truncate table x'", "redis-cli flushall", "mysql -e 'drop database x'", "dropdb x", "redis-cli -n 1 FLUSHDB", "sqlite3 a.db 'delete from t'", "psql -c 'select 1; drop schema x cascade'", "mysqladmin drop x", "mysql -e 'select 1; /* x */ drop /* y */ table z'", "echo 'drop table x' | psql", "mongosh --eval 'db.dropDatabase()'", "psql -c 'alter table t drop column x'", "etcdctl del --prefix x", "sqlite3 a.db 'update t set x=1'", "mongo x --eval 'db.c.remove({})'"),
+    "R0": ("psql -c 'SELECT 1'", "psql -At -c 'select count(*) from t where x > 3'", "psql -l",
+        "mysql -e 'show processlist'", "mysql -N -e 'SELECT * FROM t LIMIT 3'", "sqlite3 a.db 'select * from t'",
+        "redis-cli info", "redis-cli -h h get k", "redis-cli ping", "psql -c '\\dt'", "sqlite3 a.db .tables",
+        "mysqladmin status", "pg_isready", "mysql -e 'EXPLAIN SELECT 1'", "psql -c \"SELECT 'drop table x'\"",
+        "redis-cli --latency", "pg_controldata"),
+    "R2": ("psql", "psql -c 'update t set x=1 where y=2'", "psql -f x.sql", "mysql < x.sql", "psql -c '\\! id'",
+        "sqlite3 a.db '.shell id'", "redis-cli set a b", "psql -c 'select pg_terminate_backend(1)'",
+        "mysql -e 'create table x(a int)'", "redis-cli", "redis-cli config set a b", "sqlite3 a.db",
+        "psql -c \"copy t to program 'id'\"", "mysql -e \"select 1 into outfile '/x'\"",
+        "sqlite3 a.db \"select load_extension('x')\"", "psql -c \"$Q\"", "redis-cli eval 'x' 0",
+        "psql -c \"select pg_read_file('/etc/passwd')\"", "mongosh --eval 'db.x.find()'",
+        "mysql -e 'grant all on x to y'", "psql -c 'SELECT lo_export(1, $$/x$$)'",
+        "psql -c 'create table x as select 1'", "redis-cli shutdown nosave", "psql -c 'select my_function()'"),
+    "R3": ("psql -c 'drop table x'", "psql -c 'DELETE FROM t'", "mysql -e 'truncate table x'", "redis-cli flushall",
+        "mysql -e 'drop database x'", "dropdb x", "redis-cli -n 1 FLUSHDB", "sqlite3 a.db 'delete from t'",
+        "psql -c 'select 1; drop schema x cascade'", "mysqladmin drop x",
+        "mysql -e 'select 1; /* x */ drop /* y */ table z'", "echo 'drop table x' | psql",
+        "mongosh --eval 'db.dropDatabase()'", "psql -c 'alter table t drop column x'", "etcdctl del --prefix x",
+        "sqlite3 a.db 'update t set x=1'", "mongo x --eval 'db.c.remove({})'"),
 }  # fmt: skip
 
 _READ_WORDS = frozenset(
@@ -35,9 +51,17 @@ _READ_WORDS = frozenset(
 )
 _GONE_WORDS = frozenset(("drop", "truncate"))
 _ACTING = (
-    "into outfile", "into dumpfile", "load_file", "load_extension", "readfile(", "writefile(", "edit(", "fts3_tokenizer", "pg_read_", "pg_write", "pg_ls_", "pg_stat_file", "lo_import", "lo_export", "lo_", "dblink", "pg_terminate_backend", "pg_cancel_backend", "pg_reload_conf", "pg_rotate", "pg_switch", "nextval", "setval",
-    "set_config", "pg_advisory", "pg_notify", "pg_promote", "pg_create", "pg_drop", "pg_sleep", "sleep(", "benchmark(", "get_lock", "sys_exec", "sys_eval", "xp_", "query_to_xml", "database_to_xml", "cursor_to_xml", "pg_execute", "pg_start", "pg_stop", "pg_backup", "pg_logical", "pg_replication", "pg_wal_replay", "txid_current", "pg_file", "pg_import", "pg_export", "master_", "copy ", " into ", "for update", "for share", "pg_authid", "pg_shadow",
-    "rolpassword", "authentication_string", "passwd", "pg_user_mapping", "shell(", "system(", "exec ", "execute ", "call ", "do ", "writable_schema", "attach ", "detach ", "vacuum into", "release_", "uuid_short", "get_raw", "wsrep", "utl_", "dbms_", "url(", "file(", "s3(", "remote(", "install ", "load ",
+    "into outfile", "into dumpfile", "load_file", "load_extension", "readfile(", "writefile(", "edit(",
+    "fts3_tokenizer", "pg_read_", "pg_write", "pg_ls_", "pg_stat_file", "lo_import", "lo_export", "lo_", "dblink",
+    "pg_terminate_backend", "pg_cancel_backend", "pg_reload_conf", "pg_rotate", "pg_switch", "nextval", "setval",
+    "set_config", "pg_advisory", "pg_notify", "pg_promote", "pg_create", "pg_drop", "pg_sleep", "sleep(",
+    "benchmark(", "get_lock", "sys_exec", "sys_eval", "xp_", "query_to_xml", "database_to_xml", "cursor_to_xml",
+    "pg_execute", "pg_start", "pg_stop", "pg_backup", "pg_logical", "pg_replication", "pg_wal_replay",
+    "txid_current", "pg_file", "pg_import", "pg_export", "master_", "copy ", " into ", "for update", "for share",
+    "pg_authid", "pg_shadow",
+    "rolpassword", "authentication_string", "passwd", "pg_user_mapping", "shell(", "system(", "exec ", "execute ",
+    "call ", "do ", "writable_schema", "attach ", "detach ", "vacuum into", "release_", "uuid_short", "get_raw",
+    "wsrep", "utl_", "dbms_", "url(", "file(", "s3(", "remote(", "install ", "load ",
 )  # fmt: skip
 
 
@@ -490,9 +514,12 @@ def _psql_text(call: Call, word: "Word | None") -> None:
 
 
 _PSQL = Grammar(
-    "-c,--command: -d,--dbname: -f,--file:!R2 -l,--list -v,--set,--variable: -V,--version -X,--no-psqlrc -1,--single-transaction -?,--help? -a,--echo-all -b -e -E -L,--log-file:!write -n -o,--output: -q,--quiet -s -S -A,--no-align --csv "
-    "-F,--field-separator: -H,--html -P,--pset: -R: -t,--tuples-only -T: -x,--expanded -z -0 -h,--host: -p,--port: -U,--username: -w,--no-password -W,--password!R2"
-)
+    "-c,--command: -d,--dbname: -f,--file:!R2 -l,--list -v,--set,--variable: -V,--version "
+    "-X,--no-psqlrc -1,--single-transaction -?,--help? -a,--echo-all -b -e -E -L,--log-file:!write -n "
+    "-o,--output: -q,--quiet -s -S -A,--no-align --csv "
+    "-F,--field-separator: -H,--html -P,--pset: -R: -t,--tuples-only -T: -x,--expanded -z -0 "
+    "-h,--host: -p,--port: -U,--username: -w,--no-password -W,--password!R2"
+)  # fmt: skip
 
 
 def _psql(call: Call) -> None:
@@ -528,9 +555,16 @@ def _database(call: Call, host: "Word | None", port: int, protocol: str) -> None
 
 
 _MYSQL = Grammar(
-    "-e,--execute: -u,--user: -p,--password? -h,--host: -P,--port: -D,--database: -S,--socket: -N,--skip-column-names -B,--batch -s,--silent -t,--table -E,--vertical -A,--no-auto-rehash -r,--raw -v,--verbose -H,--html -X,--xml -f,--force -q,--quick -c,--comments -C -n -b -w,--wait -V,--version -?,--help --tee:!write --pager?!R2 "
-    "--defaults-file:!config --defaults-extra-file:!config --defaults-group-suffix: --login-path: --no-defaults --ssl --ssl-mode: --ssl-ca: --ssl-cert: --ssl-key: --protocol: --connect-timeout: --column-names --init-command:!R2 --local-infile?!R2 --safe-updates --default-character-set: --plugin-dir:!R2 --default-auth: --delimiter: --show-warnings --line-numbers --skip-ssl --skip-line-numbers --skip-pager --unbuffered --skip-table"
-)
+    "-e,--execute: -u,--user: -p,--password? -h,--host: -P,--port: -D,--database: -S,--socket: "
+    "-N,--skip-column-names -B,--batch -s,--silent -t,--table -E,--vertical -A,--no-auto-rehash "
+    "-r,--raw -v,--verbose -H,--html -X,--xml -f,--force -q,--quick -c,--comments -C -n -b -w,--wait "
+    "-V,--version -?,--help --tee:!write --pager?!R2 "
+    "--defaults-file:!config --defaults-extra-file:!config --defaults-group-suffix: --login-path: "
+    "--no-defaults --ssl --ssl-mode: --ssl-ca: --ssl-cert: --ssl-key: --protocol: --connect-timeout: "
+    "--column-names --init-command:!R2 --local-infile?!R2 --safe-updates --default-character-set: "
+    "--plugin-dir:!R2 --default-auth: --delimiter: --show-warnings --line-numbers --skip-ssl "
+    "--skip-line-numbers --skip-pager --unbuffered --skip-table"
+)  # fmt: skip
 
 
 def _mysql(call: Call) -> None:
@@ -568,9 +602,11 @@ def _mysql(call: Call) -> None:
 
 def _sqlite(call: Call) -> None:
     parsed = Grammar(
-        "single -A:!R2 -append -ascii -bail -batch -box -column -csv -cmd: -echo -header,-headers -noheader -help,--help -html -init:!R2 -interactive!R2 -json -line -list -markdown -mmap: -newline: -nofollow -nullvalue: -quote -readonly -ro -safe -separator: "
+        "single -A:!R2 -append -ascii -bail -batch -box -column -csv -cmd: -echo -header,-headers "
+        "-noheader -help,--help -html -init:!R2 -interactive!R2 -json -line -list -markdown -mmap: "
+        "-newline: -nofollow -nullvalue: -quote -readonly -ro -safe -separator: "
         "-stats -table -tabs -version,--version -vfs: -zip -deserialize -escape: -unsafe-testing!R2"
-    ).parse(call.args)
+    ).parse(call.args)  # fmt: skip
     perform(call, parsed)
     for word in parsed.unknown:
         call.note(R2, "sqlite.unknown-option", f"{word.shape} is not a known option", word, "law 2")
@@ -718,16 +754,27 @@ _REDIS_READ = frozenset(
     ]
 )
 _REDIS_SECOND = {
-    "config": ("get", "help"), "client": ("list", "info", "id", "getname", "help", "no-evict_", "tracking_"), "cluster": ("info", "nodes", "slots", "shards", "links", "myid", "keyslot", "countkeysinslot", "help", "count-failure-reports"), "slowlog": ("get", "len", "help"),
-    "latency": ("latest", "history", "graph", "doctor", "histogram", "help"), "memory": ("usage", "stats", "doctor", "malloc-stats", "help"), "module": ("list", "help"), "acl": ("list_", "whoami", "users", "cat", "log", "help"), "pubsub": ("channels", "numsub", "numpat", "help"), "object": ("encoding", "idletime", "freq", "refcount", "help"), "xinfo": ("stream", "groups", "consumers", "help"), "command": ("count", "docs", "info", "list", "getkeys", "help", ""),
+    "config": ("get", "help"), "client": ("list", "info", "id", "getname", "help", "no-evict_", "tracking_"),
+    "cluster": ("info", "nodes", "slots", "shards", "links", "myid", "keyslot", "countkeysinslot", "help",
+        "count-failure-reports"), "slowlog": ("get", "len", "help"),
+    "latency": ("latest", "history", "graph", "doctor", "histogram", "help"), "memory": ("usage", "stats", "doctor",
+        "malloc-stats", "help"), "module": ("list", "help"), "acl": ("list_", "whoami", "users", "cat", "log",
+        "help"), "pubsub": ("channels", "numsub", "numpat", "help"), "object": ("encoding", "idletime", "freq",
+        "refcount", "help"), "xinfo": ("stream", "groups", "consumers", "help"), "command": ("count", "docs", "info",
+        "list", "getkeys", "help", ""),
 }  # fmt: skip
 
 
 def _redis(call: Call) -> None:
     parsed = Grammar(
-        "posix -h: -p: -s: -a:!secret -u:!R2 -n: -r: -i: -x!R2 -X:!R2 -d: -D: -c -e --tls --sni: --cacert: --cacertdir: --cert: --key: --raw --no-raw --csv --json --quoted-input --user: --pass:!secret --askpass --stat --latency --latency-history --latency-dist --bigkeys --memkeys --hotkeys --scan --pattern: --count: --quoted-pattern: "
-        "--no-auth-warning --version,-v --help -2 -3 --insecure --show-pushes: --memkeys-samples: --intrinsic-latency: --functions-rdb:!write --rdb:!write --pipe!R2 --eval:!R2 --ldb!R2 --cluster:!R2 --lru-test:!R2 --replica!R2 --verbose -t:"
-    ).parse(call.args)
+        "posix -h: -p: -s: -a:!secret -u:!R2 -n: -r: -i: -x!R2 -X:!R2 -d: -D: -c -e --tls --sni: "
+        "--cacert: --cacertdir: --cert: --key: --raw --no-raw --csv --json --quoted-input --user: "
+        "--pass:!secret --askpass --stat --latency --latency-history --latency-dist --bigkeys --memkeys "
+        "--hotkeys --scan --pattern: --count: --quoted-pattern: "
+        "--no-auth-warning --version,-v --help -2 -3 --insecure --show-pushes: --memkeys-samples: "
+        "--intrinsic-latency: --functions-rdb:!write --rdb:!write --pipe!R2 --eval:!R2 --ldb!R2 "
+        "--cluster:!R2 --lru-test:!R2 --replica!R2 --verbose -t:"
+    ).parse(call.args)  # fmt: skip
     perform(call, parsed)
     for word in parsed.unknown:
         call.note(R2, "redis.unknown-option", f"{word.shape} is not a known option", word, "law 2")
@@ -790,13 +837,46 @@ PROGRAMS: dict[str, Program] = {
     **many("sqlite3 sqlite", custom(_sqlite)),
     **many("redis-cli valkey-cli keydb-cli", custom(_redis)),
     **many("mongosh mongo", custom(_mongo)),
-    **many("mysqladmin mariadb-admin", verbs("-u,--user: -p,--password? -h,--host: -P,--port: -S,--socket: -i,--sleep: -c,--count: -r -v -s --defaults-file:!config --defaults-extra-file:!config --connect-timeout:", "R0 status|extended-status|processlist|ping|variables|version|proc\nR2 create|kill|password|shutdown|reload|refresh|flush-hosts|flush-logs|flush-privileges|flush-status|flush-tables|flush-threads|start-slave|stop-slave\nR3 drop", flags=("helper",), protocol="mysql")),
-    **many("pg_isready pg_controldata pg_config pg_lsclusters mysqlshow pg_waldump", reader("-h: -p: -U: -d: -t: -q", operands="data", plain=False)),
-    **many("pg_dump pg_dumpall mysqldump mariadb-dump mongodump mongoexport redis-dump pg_basebackup mysqlpump mydumper", table("", operands="data", level="R2", text="reads out a whole database")),
-    **many("pg_restore mongorestore mongoimport mysqlimport pg_ctl pg_ctlcluster pg_upgrade initdb createdb createuser vacuumdb reindexdb clusterdb pgbench mysqlslap mysql_secure_installation mysql_upgrade mysqlcheck myloader pg_rewind pg_createcluster mysqld mongod redis-server postgres mysqld_safe cqlsh clickhouse-client influx duckdb usql sqlcmd sqlplus isql bcp tsql couchbase-cli arangosh neo4j cypher-shell kafka-topics kafka-console-consumer kafka-consumer-groups", table("", operands="data", level="R2", text="changes a database or runs a program in its language")),
-    **many("dropdb dropuser pg_dropcluster pg_resetwal", table("", operands="data", level="R3", text="removes a database or user")),
-    "etcdctl": verbs("--endpoints: --cacert: --cert: --key: --user:!secret -w,--write-out: --command-timeout: --dial-timeout: -h --version --insecure-skip-tls-verify --insecure-transport --debug --hex", "R0 endpoint health|endpoint status|endpoint hashkv|member list|version|alarm list|user list|role list|auth status|lease list\nR2 get|put|watch|snapshot save|snapshot status|member add|lock|elect|txn|compaction|defrag\nR3 del|member remove|snapshot restore|role delete|user delete|lease revoke|alarm disarm", protocol="etcd"),
-    **many("rabbitmqctl rabbitmq-diagnostics", verbs("-n,--node: -q,--quiet -s,--silent -p,--vhost: -t,--timeout: -l", "R0 status|list_queues|list_exchanges|list_bindings|list_connections|list_channels|list_consumers|list_users|list_vhosts|list_permissions|cluster_status|ping|version|list_policies|list_parameters|node_health_check|check_running|check_local_alarms|alarms|memory_breakdown|listeners|list_topic_permissions|list_feature_flags|list_global_parameters|list_user_permissions|help|check_port_connectivity|check_virtual_hosts\nR3 reset|force_reset|delete_queue|purge_queue|delete_user|delete_vhost|forget_cluster_node")),
-    "nodetool": verbs("-h,--host: -p,--port: -u: -pw:!secret -pwf:!read", "R0 status|info|ring|describecluster|netstats|tpstats|tablestats|cfstats|compactionstats|gossipinfo|version|getendpoints|listsnapshots|proxyhistograms|tablehistograms|describering|getlogginglevels|statusgossip|statusbinary|statusbackup|statushandoff|help|gcstats|toppartitions\nR3 decommission|removenode|assassinate|clearsnapshot"),
-    "pgbackrest": verbs("--stanza: --config:!config --log-level-console:", "R0 info|check|version|help|verify|repo-ls\nR3 expire|stanza-delete|restore"),
+    **many("mysqladmin mariadb-admin", verbs(
+            "-u,--user: -p,--password? -h,--host: -P,--port: -S,--socket: -i,--sleep: -c,--count: -r -v -s "
+            "--defaults-file:!config --defaults-extra-file:!config --connect-timeout:",
+            """R0 status|extended-status|processlist|ping|variables|version|proc
+        R2 create|kill|password|shutdown|reload|refresh|flush-hosts|flush-logs|flush-privileges|flush-status|
+        flush-tables|flush-threads|start-slave|stop-slave
+        R3 drop""", flags=("helper",), protocol="mysql")),
+    **many("pg_isready pg_controldata pg_config pg_lsclusters mysqlshow pg_waldump", reader("-h: -p: -U: -d: -t: -q",
+            operands="data", plain=False)),
+    **many(
+        "pg_dump pg_dumpall mysqldump mariadb-dump mongodump mongoexport redis-dump pg_basebackup mysqlpump mydumper",
+        table("", operands="data", level="R2", text="reads out a whole database")),
+    **many("pg_restore mongorestore mongoimport mysqlimport pg_ctl pg_ctlcluster pg_upgrade initdb createdb "
+        "createuser vacuumdb reindexdb clusterdb pgbench mysqlslap mysql_secure_installation "
+        "mysql_upgrade mysqlcheck myloader pg_rewind pg_createcluster mysqld mongod redis-server postgres "
+        "mysqld_safe cqlsh clickhouse-client influx duckdb usql sqlcmd sqlplus isql bcp tsql "
+        "couchbase-cli arangosh neo4j cypher-shell kafka-topics kafka-console-consumer " "kafka-consumer-groups",
+        table("", operands="data", level="R2", text="changes a database or runs a program in its language")),
+    **many("dropdb dropuser pg_dropcluster pg_resetwal", table("", operands="data", level="R3",
+            text="removes a database or user")),
+    "etcdctl": verbs("--endpoints: --cacert: --cert: --key: --user:!secret -w,--write-out: --command-timeout: "
+        "--dial-timeout: -h --version --insecure-skip-tls-verify --insecure-transport --debug --hex",
+        """R0 endpoint health|endpoint status|endpoint hashkv|member list|version|alarm list|user list|
+            role list|auth status|
+        lease list
+        R2 get|put|watch|snapshot save|snapshot status|member add|lock|elect|txn|compaction|defrag
+        R3 del|member remove|snapshot restore|role delete|user delete|lease revoke|alarm disarm""", protocol="etcd"),
+    **many("rabbitmqctl rabbitmq-diagnostics", verbs(
+            "-n,--node: -q,--quiet -s,--silent -p,--vhost: -t,--timeout: -l",
+            """R0 status|list_queues|list_exchanges|list_bindings|list_connections|list_channels|list_consumers|
+                list_users|
+        list_vhosts|list_permissions|cluster_status|ping|version|list_policies|list_parameters|node_health_check|
+        check_running|check_local_alarms|alarms|memory_breakdown|listeners|list_topic_permissions|list_feature_flags|
+        list_global_parameters|list_user_permissions|help|check_port_connectivity|check_virtual_hosts
+        R3 reset|force_reset|delete_queue|purge_queue|delete_user|delete_vhost|forget_cluster_node""")),
+    "nodetool": verbs("-h,--host: -p,--port: -u: -pw:!secret -pwf:!read",
+        """R0 status|info|ring|describecluster|netstats|tpstats|tablestats|cfstats|compactionstats|gossipinfo|version|
+        getendpoints|listsnapshots|proxyhistograms|tablehistograms|describering|getlogginglevels|statusgossip|
+        statusbinary|statusbackup|statushandoff|help|gcstats|toppartitions
+        R3 decommission|removenode|assassinate|clearsnapshot"""),
+    "pgbackrest": verbs("--stanza: --config:!config --log-level-console:",
+        "R0 info|check|version|help|verify|repo-ls\nR3 expire|stanza-delete|restore"),
 }  # fmt: skip

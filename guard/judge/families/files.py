@@ -6,19 +6,18 @@ from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": ("tar -tf a.tar", "tar tzf a.tgz", "unzip -l a.zip", "zipinfo a.zip", "gzip -l a.gz", "gzip -cd a.gz", "cpio -t < a", "rm --help", "touch --version"),
-    "R1": (
-        "touch a", "mkdir -p a/b", "cp a b", "mv a b", "rm a", "ln -s a b", "rmdir a", "gzip f", "tar -cf a.tar d", "tar xzf a.tgz", "mkfifo p",
-        "unzip a.zip", "rm -f a b", "unlink a", "install -m 644 a b", "cp -r a b", "tar -C /srv -xf a.tar",
-    ),
-    "R2": (
-        "chmod 600 f", "chown root f", "chmod -R 755 /srv", "chgrp x f", "cp a /etc/passwd", "mv a ~/.ssh/authorized_keys", "rm /etc/fstab", "cp x /usr/bin/ls", "setfacl -m u:x:r f",
-        "chattr +i f", "tar -cf a.tar -I x d", "tar --to-command=x -xf a", "tar --checkpoint-action=exec=x -cf a b", "rm $X", "tar -xf a -C /", "tar tf a.tar --use-compress-program=x", "rm *", "ln -sf /x /etc/localtime",
-    ),
-    "R3": (
-        "rm -rf a", "rm -r a", "rm -fR a", "rm --recursive a", "rm --rec a", "shred f", "dd if=/dev/zero of=/dev/sda", "truncate -s 0 f", "rm a -rf", "srm f", "rm -- -x -r; rm -r -- x",
-        "cp x /dev/sda", "mv /dev/null /dev/sda", "wipe f", "truncate --size=0 f", "rm -rf $X",
-    ),
+    "R0": ("tar -tf a.tar", "tar tzf a.tgz", "unzip -l a.zip", "zipinfo a.zip", "gzip -l a.gz", "gzip -cd a.gz",
+        "cpio -t < a", "rm --help", "touch --version"),
+    "R1": ("touch a", "mkdir -p a/b", "cp a b", "mv a b", "rm a", "ln -s a b", "rmdir a", "gzip f",
+        "tar -cf a.tar d", "tar xzf a.tgz", "mkfifo p", "unzip a.zip", "rm -f a b", "unlink a", "install -m 644 a b",
+        "cp -r a b", "tar -C /srv -xf a.tar",),
+    "R2": ("chmod 600 f", "chown root f", "chmod -R 755 /srv", "chgrp x f", "cp a /etc/passwd",
+        "mv a ~/.ssh/authorized_keys", "rm /etc/fstab", "cp x /usr/bin/ls", "setfacl -m u:x:r f", "chattr +i f",
+        "tar -cf a.tar -I x d", "tar --to-command=x -xf a", "tar --checkpoint-action=exec=x -cf a b", "rm $X",
+        "tar -xf a -C /", "tar tf a.tar --use-compress-program=x", "rm *", "ln -sf /x /etc/localtime",),
+    "R3": ("rm -rf a", "rm -r a", "rm -fR a", "rm --recursive a", "rm --rec a", "shred f",
+        "dd if=/dev/zero of=/dev/sda", "truncate -s 0 f", "rm a -rf", "srm f", "rm -- -x -r; rm -r -- x",
+        "cp x /dev/sda", "mv /dev/null /dev/sda", "wipe f", "truncate --size=0 f", "rm -rf $X",),
 }  # fmt: skip
 
 
@@ -64,16 +63,29 @@ def _tar(call: Call) -> None:
     global _TAR
     if _TAR is None:
         _TAR = Grammar(
-            "-A,--catenate,--concatenate -c,--create -d,--diff,--compare --delete -r,--append -t,--list --test-label -u,--update -x,--extract,--get "
-            "-C,--directory: -f,--file: -I,--use-compress-program:!exec -F,--info-script,--new-volume-script:!exec --to-command:!exec --rsh-command:!exec "
-            "--rmt-command:!exec --checkpoint-action: --checkpoint? -a,--auto-compress -j,--bzip2 -J,--xz -z,--gzip,--gunzip,--ungzip -Z,--compress --zstd --lzma --lzop --lzip "
-            "-v,--verbose -p,--preserve-permissions,--same-permissions -P,--absolute-names -k,--keep-old-files -m,--touch -O,--to-stdout -h,--dereference "
-            "-W,--verify -w,--interactive -X,--exclude-from:!read -T,--files-from:!read --exclude: -g,--listed-incremental:!write -G -N,--newer: --newer-mtime: -K: -L: -M -S,--sparse "
-            "-b,--blocking-factor: -B -i -R -s --strip-components: --transform,--xform: --wildcards --no-wildcards --no-recursion --one-file-system --owner: --group: --mode: --mtime: "
-            "--numeric-owner --no-same-owner --same-owner --no-same-permissions --remove-files!R3 --overwrite --overwrite-dir --unlink-first,-U --recursive-unlink!R3 --totals? --show-transformed-names --null --sort: "
-            "--format: -H: --pax-option: -V,--label: --exclude-vcs --exclude-caches --acls --xattrs --selinux --index-file:!write --volno-file:!write --warning: --utc --full-time --anchored --keep-newer-files "
-            "--keep-directory-symlink --skip-old-files --backup? --suffix: --occurrence? --force-local --no-auto-compress --hard-dereference --quiet -q -l -n -o --restrict --help --version --usage --record-size: --delay-directory-restore --level: --no-overwrite-dir --ignore-failed-read --include:"
-        )
+            "-A,--catenate,--concatenate -c,--create -d,--diff,--compare --delete -r,--append -t,--list "
+            "--test-label -u,--update -x,--extract,--get "
+            "-C,--directory: -f,--file: -I,--use-compress-program:!exec "
+            "-F,--info-script,--new-volume-script:!exec --to-command:!exec --rsh-command:!exec "
+            "--rmt-command:!exec --checkpoint-action: --checkpoint? -a,--auto-compress -j,--bzip2 -J,--xz "
+            "-z,--gzip,--gunzip,--ungzip -Z,--compress --zstd --lzma --lzop --lzip "
+            "-v,--verbose -p,--preserve-permissions,--same-permissions -P,--absolute-names "
+            "-k,--keep-old-files -m,--touch -O,--to-stdout -h,--dereference "
+            "-W,--verify -w,--interactive -X,--exclude-from:!read -T,--files-from:!read --exclude: "
+            "-g,--listed-incremental:!write -G -N,--newer: --newer-mtime: -K: -L: -M -S,--sparse "
+            "-b,--blocking-factor: -B -i -R -s --strip-components: --transform,--xform: --wildcards "
+            "--no-wildcards --no-recursion --one-file-system --owner: --group: --mode: --mtime: "
+            "--numeric-owner --no-same-owner --same-owner --no-same-permissions --remove-files!R3 --overwrite "
+            "--overwrite-dir --unlink-first,-U --recursive-unlink!R3 --totals? --show-transformed-names "
+            "--null --sort: "
+            "--format: -H: --pax-option: -V,--label: --exclude-vcs --exclude-caches --acls --xattrs --selinux "
+            "--index-file:!write --volno-file:!write --warning: --utc --full-time --anchored "
+            "--keep-newer-files "
+            "--keep-directory-symlink --skip-old-files --backup? --suffix: --occurrence? --force-local "
+            "--no-auto-compress --hard-dereference --quiet -q -l -n -o --restrict --help --version --usage "
+            "--record-size: --delay-directory-restore --level: --no-overwrite-dir --ignore-failed-read "
+            "--include:"
+        )  # fmt: skip
     args = list(call.args)
     if args and args[0].value is not None and args[0].value and args[0].value[0] != "-":
         # The old style: letters without a dash, their values follow in order.
@@ -237,20 +249,23 @@ def _seven(call: Call) -> None:
 
 
 _CP = (
-    "-a,--archive --attributes-only --backup? -b --copy-contents -d -f,--force -i,--interactive -H -l,--link -L,--dereference -n,--no-clobber "
-    "-P,--no-dereference -p --preserve? --no-preserve: --parents -R,-r,--recursive --reflink? --remove-destination --sparse: "
-    "--strip-trailing-slashes -s,--symbolic-link -S,--suffix: -t,--target-directory: -T,--no-target-directory -u,--update? -v,--verbose "
-    "-x,--one-file-system -Z --context? --debug --help --version -c --no-copy --exchange -D -g,--group: -m,--mode: -o,--owner: -C,--compare --strip --strip-program:!exec "
+    "-a,--archive --attributes-only --backup? -b --copy-contents -d -f,--force -i,--interactive -H "
+    "-l,--link -L,--dereference -n,--no-clobber "
+    "-P,--no-dereference -p --preserve? --no-preserve: --parents -R,-r,--recursive --reflink? "
+    "--remove-destination --sparse: "
+    "--strip-trailing-slashes -s,--symbolic-link -S,--suffix: -t,--target-directory: "
+    "-T,--no-target-directory -u,--update? -v,--verbose "
+    "-x,--one-file-system -Z --context? --debug --help --version -c --no-copy --exchange -D "
+    "-g,--group: -m,--mode: -o,--owner: -C,--compare --strip --strip-program:!exec "
     "-F --physical --logical --relative --symbolic --directory --keep-directory-symlink"
-)
+)  # fmt: skip
 
 PROGRAMS: dict[str, Program] = {
-    "rm": table(
-        "-f,--force -i -I --interactive? -r,-R,--recursive -d,--dir -v,--verbose --one-file-system --no-preserve-root!R3 --preserve-root? -P -W -x --help --version",
-        operands="data", check=_rm, unknown="R2",
-    ),
+    "rm": table("-f,--force -i -I --interactive? -r,-R,--recursive -d,--dir -v,--verbose --one-file-system "
+        "--no-preserve-root!R3 --preserve-root? -P -W -x --help --version", operands="data", check=_rm, unknown="R2",),
     **many("unlink", table("", operands="delete", level="R1", text="removes a file")),
-    "rmdir": table("-p,--parents --ignore-fail-on-non-empty -v,--verbose --help --version", operands="delete", level="R1", text="removes empty folders"),
+    "rmdir": table("-p,--parents --ignore-fail-on-non-empty -v,--verbose --help --version", operands="delete",
+        level="R1", text="removes empty folders"),
     **many("trash trash-put gio-trash", table("", operands="delete", level="R1", text="moves files to the trash")),
     **many("trash-empty", table("", operands="data", level="R3", text="empties the trash")),
     **many("shred srm wipe scrub", table("", operands="delete", level="R3", text="destroys the content of files")),
@@ -258,28 +273,48 @@ PROGRAMS: dict[str, Program] = {
     **many("mv gmv", table(_CP, operands="data", check=_copy)),
     "install": table(_CP.replace("-d ", "").replace("-D", "-D -d"), operands="data", check=_copy),
     **many("ln link", table(_CP, operands="data", check=_copy)),
-    **many("rename prename mmv vidir qmv", table("-n,--no-act,--nono -v -f -s!ok -i -o", operands="data", level="R2", text="renames many files")),
-    **many("mkdir", table("-p,--parents -m,--mode: -v,--verbose -Z --context? --help --version", operands="write", level="R1", text="creates folders")),
-    "touch": table("-a -c,--no-create -d,--date: -f -h,--no-dereference -m -r,--reference: -t: --time: --help --version -A:", operands="write", level="R1", text="creates files or changes their times"),
-    **many("mkfifo", table("-m,--mode: -Z --context? --help --version", operands="write", level="R1", text="creates pipes")),
+    **many("rename prename mmv vidir qmv", table("-n,--no-act,--nono -v -f -s!ok -i -o", operands="data", level="R2",
+            text="renames many files")),
+    **many("mkdir", table("-p,--parents -m,--mode: -v,--verbose -Z --context? --help --version", operands="write",
+            level="R1", text="creates folders")),
+    "touch": table(
+        "-a -c,--no-create -d,--date: -f -h,--no-dereference -m -r,--reference: -t: --time: --help --version -A:",
+        operands="write", level="R1", text="creates files or changes their times"),
+    **many("mkfifo", table("-m,--mode: -Z --context? --help --version", operands="write", level="R1",
+            text="creates pipes")),
     "mknod": table("-m,--mode: -Z --context?", operands="data", level="R2", text="creates a device node"),
-    **many("chmod chown chgrp", table("", operands="data", level="R2", text="changes who may do what with files", effect="privilege")),
-    **many("setfacl chattr chcon restorecon setcap setfattr semanage setsebool chacl", table("", operands="data", level="R2", text="changes who may do what with files", effect="privilege")),
-    "truncate": table("-c,--no-create -o,--io-blocks -r,--reference: -s,--size: --help --version", operands="data", check=_truncate),
-    "fallocate": table("-c,--collapse-range!R3 -d,--dig-holes -i,--insert-range!R3 -l,--length: -n,--keep-size -o,--offset: -p,--punch-hole!R3 -v -x,--posix -z,--zero-range!R3", operands="write", level="R1"),
+    **many("chmod chown chgrp", table("", operands="data", level="R2", text="changes who may do what with files",
+            effect="privilege")),
+    **many("setfacl chattr chcon restorecon setcap setfattr semanage setsebool chacl", table("", operands="data",
+            level="R2", text="changes who may do what with files", effect="privilege")),
+    "truncate": table("-c,--no-create -o,--io-blocks -r,--reference: -s,--size: --help --version", operands="data",
+        check=_truncate),
+    "fallocate": table("-c,--collapse-range!R3 -d,--dig-holes -i,--insert-range!R3 -l,--length: -n,--keep-size "
+        "-o,--offset: -p,--punch-hole!R3 -v -x,--posix -z,--zero-range!R3", operands="write", level="R1"),
     "dd": custom(_dd, plain=True),
     **many("tar gtar bsdtar", custom(_tar)),
-    **many(
-        "gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma zstd unzstd pigz lz4 lzop compress uncompress brotli pbzip2 pixz",
-        table("-c,--stdout,--to-stdout -d,--decompress,--uncompress -f,--force -k,--keep -l,--list -n,--no-name -N,--name -q,--quiet -r,--recursive -S,--suffix: -t,--test "
-              "-v,--verbose -[0-9] --best --fast -T,--threads: -z,--compress -h,--help -V,--version -o:!write --rm!R1 -D: -p: --rsyncable -e,--extreme --ultra --long? -s,--small -i -m -L -H -a -0", operands="data", check=_compress),
-    ),
-    "unzip": table("-l -t -Z -p -c -z -v -d: -o -n -j -q -qq -a -aa -x -P:!secret -C -L -X -V -K!R2 -u -f -h --help -: -B -O: -I: -U -M -b", operands="data", check=_unzip),
+    **many("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma zstd unzstd pigz lz4 lzop compress uncompress "
+        "brotli pbzip2 pixz", table(
+            "-c,--stdout,--to-stdout -d,--decompress,--uncompress -f,--force -k,--keep -l,--list -n,--no-name "
+            "-N,--name -q,--quiet -r,--recursive -S,--suffix: -t,--test "
+            "-v,--verbose -[0-9] --best --fast -T,--threads: -z,--compress -h,--help -V,--version -o:!write "
+            "--rm!R1 -D: -p: --rsyncable -e,--extreme --ultra --long? -s,--small -i -m -L -H -a -0", operands="data",
+            check=_compress),),
+    "unzip": table("-l -t -Z -p -c -z -v -d: -o -n -j -q -qq -a -aa -x -P:!secret -C -L -X -V -K!R2 -u -f -h --help "
+        "-: -B -O: -I: -U -M -b", operands="data", check=_unzip),
     "zipinfo": reader(""),
     **many("unrar rar 7z 7za 7zz 7zr", custom(_seven)),
-    "zip": table("-T -TT:!exec --unzip-command:!exec -r -q -v -j -x: -i: -m!R3 -d!R1 -u -f -0 -9 -e -P:!secret -y -X -s: -sf -l -ll -@ -1 -2 -3 -4 -5 -6 -7 -8 --help -h -b: -n: -o -g -k -D -F -FF -FS -A -J -z -t: -tt: --out: -O: --symlinks --recurse-paths --encrypt --password: --exclude:", operands="data", level="R1", text="writes an archive"),
-    "cpio": table("-t,--list -i,--extract -o,--create -p,--pass-through -v -d,--make-directories -m -u,--unconditional -F,--file: -I: -O:!write -H,--format: --rsh-command:!exec --to-stdout --no-absolute-filenames -A -B -c -0 -L --quiet -D,--directory: -E: -f -n -a --help --version", operands="data", check=_cpio),
-    "ar": custom(lambda call: None if call.args and (call.args[0].value or "x").lstrip("-")[:1] in ("t", "p") else call.note(R1, "files.ar", "writes an archive")),
+    "zip": table("-T -TT:!exec --unzip-command:!exec -r -q -v -j -x: -i: -m!R3 -d!R1 -u -f -0 -9 -e -P:!secret -y "
+        "-X -s: -sf -l -ll -@ -1 -2 -3 -4 -5 -6 -7 -8 --help -h -b: -n: -o -g -k -D -F -FF -FS -A -J -z "
+        "-t: -tt: --out: -O: --symlinks --recurse-paths --encrypt --password: --exclude:", operands="data",
+        level="R1", text="writes an archive"),
+    "cpio": table("-t,--list -i,--extract -o,--create -p,--pass-through -v -d,--make-directories -m "
+        "-u,--unconditional -F,--file: -I: -O:!write -H,--format: --rsh-command:!exec --to-stdout "
+        "--no-absolute-filenames -A -B -c -0 -L --quiet -D,--directory: -E: -f -n -a --help --version",
+        operands="data", check=_cpio),
+    "ar": custom(lambda call: None if call.args and (call.args[0].value or "x").lstrip("-")[:1] in ("t", "p") else
+        call.note(R1, "files.ar", "writes an archive")),
     **many("rsnapshot borg restic duplicity", table("", operands="data", level="R2", text="makes or changes backups")),
-    **many("vi vim nvim nano emacs ed ex pico micro joe view vimdiff rvim helix hx kak ne mcedit gedit code subl", table("", operands="data", level="R2", text="an editor: interactive, and can run commands")),
+    **many("vi vim nvim nano emacs ed ex pico micro joe view vimdiff rvim helix hx kak ne mcedit gedit code subl",
+        table("", operands="data", level="R2", text="an editor: interactive, and can run commands")),
 }  # fmt: skip

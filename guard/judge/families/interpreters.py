@@ -5,10 +5,17 @@ from guard.judge.rules import custom, many, reader, table
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": ("python3 --version", "python3 -V", "node -v", "perl -v", "ruby --version", "make -n", "make --version", "gcc --version", "java -version", "php -v", "python3 -m json.tool f", "java -version", "go version", "rustc --version"),
+    "R0": ("python3 --version", "python3 -V", "node -v", "perl -v", "ruby --version", "make -n", "make --version",
+        "gcc --version", "java -version", "php -v", "python3 -m json.tool f", "java -version", "go version",
+        "rustc --version"),
     "R1": ("gcc a.c", "gcc -o x a.c"),
-    "R2": ("python3 x.py", "python3 -c 'import os; os.system(\"id\")'", "perl -e 'print 1'", "node x.js", "ruby -e 'puts 1'", "make", "make install", "php -r 'x();'", "python3", "python3 -m http.server", "java -jar x.jar", "lua x.lua", "echo 'print(1)' | python3", "perl -pi -e s/a/b/ f", "gdb -p 1", "nosuchprogram", "./configure", "cmake ."),
-    "R3": ("python3 -c 'import os; os.system(\"rm -rf /srv\")'", "perl -e 'system(\"rm -rf /srv\")'", "python3 -c 'import shutil; shutil.rmtree(\"/srv\")'", "ruby -e '`rm -rf /srv`'", "node -e 'require(\"child_process\").execSync(\"rm -rf /srv\")'"),
+    "R2": ("python3 x.py", "python3 -c 'import os; os.system(\"id\")'", "perl -e 'print 1'", "node x.js",
+        "ruby -e 'puts 1'", "make", "make install", "php -r 'x();'", "python3", "python3 -m http.server",
+        "java -jar x.jar", "lua x.lua", "echo 'print(1)' | python3", "perl -pi -e s/a/b/ f", "gdb -p 1",
+        "nosuchprogram", "./configure", "cmake ."),
+    "R3": ("python3 -c 'import os; os.system(\"rm -rf /srv\")'", "perl -e 'system(\"rm -rf /srv\")'",
+        "python3 -c 'import shutil; shutil.rmtree(\"/srv\")'", "ruby -e '`rm -rf /srv`'",
+        "node -e 'require(\"child_process\").execSync(\"rm -rf /srv\")'"),
 }  # fmt: skip
 
 _GONE = (
@@ -168,19 +175,40 @@ def _compiler(call: Call) -> None:
 
 
 PROGRAMS: dict[str, Program] = {
-    **many("python python2 python3 python3. pypy pypy3 perl ruby node nodejs deno php php-cli lua luajit tclsh wish guile sbcl clisp ghci runghc runhaskell irb erl elixir iex R Rscript julia octave gnuplot groovy scala kotlin jshell swift osascript ipython jython bpython gjs ts-node tsx phantomjs java jrunscript jjs crystal ocaml coffee m4 rlwrap ipython3 cscript wscript mono dart flutter gst", custom(_interpreter)),
+    **many("python python2 python3 python3. pypy pypy3 perl ruby node nodejs deno php php-cli lua luajit "
+        "tclsh wish guile sbcl clisp ghci runghc runhaskell irb erl elixir iex R Rscript julia octave "
+        "gnuplot groovy scala kotlin jshell swift osascript ipython jython bpython gjs ts-node tsx "
+        "phantomjs java jrunscript jjs crystal ocaml coffee m4 rlwrap ipython3 cscript wscript mono dart "
+        "flutter gst", custom(_interpreter)),
     **many("make gmake ninja just task rake gulp grunt scons meson cmake ctest configure bmake dmake", custom(_make)),
     **many("gcc g++ cc c++ clang clang++ rustc javac ld gfortran tcc nasm gas as", custom(_compiler)),
-    **many("gdb lldb rr valgrind perf bpftrace bpftool dtrace sysdig stap trace-cmd crash gcore pstack eu-stack jmap jcmd py-spy rbspy delve dlv uftrace ftrace execsnoop opensnoop biolatency tcplife", table("--version!ok --help!ok", operands="data", level="R2", text="looks into or steers other processes")),
+    **many("gdb lldb rr valgrind perf bpftrace bpftool dtrace sysdig stap trace-cmd crash gcore pstack "
+        "eu-stack jmap jcmd py-spy rbspy delve dlv uftrace ftrace execsnoop opensnoop biolatency tcplife", table(
+            "--version!ok --help!ok", operands="data", level="R2", text="looks into or steers other processes")),
     **many("jps jstat", reader("", operands="data", plain=False)),
     **many("bc dc", custom(lambda call: _calculator(call))),
-    **many("pre-commit tox nox pytest jest mocha phpunit rspec cypress playwright black isort ruff flake8 mypy pylint eslint prettier rubocop golangci-lint tsc webpack vite rollup esbuild next nuxt ng vue django-admin flask rails gunicorn uvicorn uwsgi celery airflow dbt jupyter streamlit hugo jekyll mkdocs sphinx-build pdflatex latex xelatex tex pandoc convert magick ffmpeg gs inkscape libreoffice soffice sox exiftool montage mogrify optipng jpegoptim wkhtmltopdf pdftk qpdf", table("--version!ok --help!ok", operands="data", level="R2", text="runs code or writes files in ways that are not read here")),
-    **many("shellcheck shfmt hadolint yamllint jsonlint", reader("-w,--write!R1 -f,--format: -x,--external-sources", plain=False, operands="data", unknown="R0")),
+    **many("pre-commit tox nox pytest jest mocha phpunit rspec cypress playwright black isort ruff flake8 "
+        "mypy pylint eslint prettier rubocop golangci-lint tsc webpack vite rollup esbuild next nuxt ng "
+        "vue django-admin flask rails gunicorn uvicorn uwsgi celery airflow dbt jupyter streamlit hugo "
+        "jekyll mkdocs sphinx-build pdflatex latex xelatex tex pandoc convert magick ffmpeg gs inkscape "
+        "libreoffice soffice sox exiftool montage mogrify optipng jpegoptim wkhtmltopdf pdftk qpdf", table(
+            "--version!ok --help!ok", operands="data", level="R2",
+            text="runs code or writes files in ways that are not read here")),
+    **many("shellcheck shfmt hadolint yamllint jsonlint", reader("-w,--write!R1 -f,--format: -x,--external-sources",
+            plain=False, operands="data", unknown="R0")),
     **many("pdftotext pdfinfo pdffonts pdfimages identify ffprobe mediainfo", custom(lambda call: _media(call))),
-    **many("httpd nginx apache2ctl apachectl caddy haproxy varnishd named unbound dnsmasq postfix exim sshd cron crond rsyslogd ntpd prometheus alertmanager node_exporter grafana-server traefik envoy php-fpm containerd dockerd kubelet kube-apiserver etcd coredns", custom(lambda call: _server(call))),
-    **many("postconf postqueue mailq doveconf dovecot named-checkconf named-checkzone unbound-checkconf promtool amtool unbound-control rndc doveadm postsuper postmap newaliases postalias varnishadm", custom(lambda call: _server_tool(call))),
+    **many("httpd nginx apache2ctl apachectl caddy haproxy varnishd named unbound dnsmasq postfix exim sshd "
+        "cron crond rsyslogd ntpd prometheus alertmanager node_exporter grafana-server traefik envoy "
+        "php-fpm containerd dockerd kubelet kube-apiserver etcd coredns", custom(lambda call: _server(call))),
+    **many("postconf postqueue mailq doveconf dovecot named-checkconf named-checkzone unbound-checkconf "
+        "promtool amtool unbound-control rndc doveadm postsuper postmap newaliases postalias varnishadm", custom(
+            lambda call: _server_tool(call))),
     "xdg-open": table("", operands="data", level="R2", text="opens a file with whatever program is set for it"),
-    **many("open gnome-open kde-open xdotool xclip xsel wmctrl notify-send zenity pbcopy wl-copy setxkbmap xset xrandr xinput gsettings dconf defaults launchctl scutil systemsetup networksetup diskutil hdiutil pmset csrutil spctl dscl plutil profiles nvram tmutil caffeinate ditto say", table("--version!ok --help!ok", operands="data", level="R2", text="changes the desktop or the system's settings")),
+    **many("open gnome-open kde-open xdotool xclip xsel wmctrl notify-send zenity pbcopy wl-copy setxkbmap "
+        "xset xrandr xinput gsettings dconf defaults launchctl scutil systemsetup networksetup diskutil "
+        "hdiutil pmset csrutil spctl dscl plutil profiles nvram tmutil caffeinate ditto say", table(
+            "--version!ok --help!ok", operands="data", level="R2",
+            text="changes the desktop or the system's settings")),
     **many("opsx opsagent opsagent-mcp", custom(lambda call: _own(call))),
     **many("pbpaste", reader("")),
     "jar": table("", operands="data", level="R1"),
@@ -207,9 +235,16 @@ def _calculator(call: Call) -> None:
 
 
 _CHECKS = {
-    "nginx": ("-t", "-T", "-v", "-V", "-h", "-?", "-q", "-tq"), "apache2ctl": ("configtest", "-t", "-S", "-M", "-v", "-V", "status", "-D", "DUMP_VHOSTS", "DUMP_MODULES"), "apachectl": ("configtest", "-t", "-S", "-M", "-v", "-V", "-D", "DUMP_VHOSTS", "DUMP_MODULES"), "httpd": ("-t", "-S", "-M", "-v", "-V", "-l", "-L"),
-    "haproxy": ("-c", "-v", "-vv"), "caddy": ("validate", "version", "list-modules", "environ_"), "sshd": ("-t", "-T", "-V"), "named": ("-v", "-V"), "php-fpm": ("-t", "-v", "-i", "-m"), "postfix": ("check", "status"), "dnsmasq": ("--test", "-v", "--version"), "unbound": ("-V",), "exim": ("-bV", "-bp", "-bpc"), "etcd": ("--version",),
-    "kubelet": ("--version",), "dockerd": ("--version", "-v"), "containerd": ("--version", "-v"), "prometheus": ("--version",), "node_exporter": ("--version",), "grafana-server": ("-v",), "traefik": ("version",), "envoy": ("--version",), "coredns": ("-version", "-plugins"),
+    "nginx": ("-t", "-T", "-v", "-V", "-h", "-?", "-q", "-tq"), "apache2ctl": ("configtest", "-t", "-S", "-M", "-v",
+        "-V", "status", "-D", "DUMP_VHOSTS", "DUMP_MODULES"), "apachectl": ("configtest", "-t", "-S", "-M", "-v",
+        "-V", "-D", "DUMP_VHOSTS", "DUMP_MODULES"), "httpd": ("-t", "-S", "-M", "-v", "-V", "-l", "-L"),
+    "haproxy": ("-c", "-v", "-vv"), "caddy": ("validate", "version", "list-modules", "environ_"), "sshd": ("-t",
+        "-T", "-V"), "named": ("-v", "-V"), "php-fpm": ("-t", "-v", "-i", "-m"), "postfix": ("check", "status"),
+    "dnsmasq": ("--test", "-v", "--version"), "unbound": ("-V",), "exim": ("-bV", "-bp", "-bpc"), "etcd": (
+        "--version",),
+    "kubelet": ("--version",), "dockerd": ("--version", "-v"), "containerd": ("--version", "-v"), "prometheus": (
+        "--version",), "node_exporter": ("--version",), "grafana-server": ("-v",), "traefik": ("version",), "envoy": (
+        "--version",), "coredns": ("-version", "-plugins"),
 }  # fmt: skip
 
 

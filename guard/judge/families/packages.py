@@ -4,21 +4,26 @@ from guard.judge.engine import R2, Call, Program
 from guard.judge.rules import custom, many, reader, verbs
 
 EXAMPLES = {
-    "R0": (
-        "apt list --installed", "apt-cache policy nginx", "apt show nginx", "dpkg -l", "dpkg -S /bin/ls", "dpkg-query -W", "rpm -qa", "rpm -qi bash", "rpm -ql bash", "dnf list installed", "yum info x", "apk info", "pacman -Q", "pacman -Qi x", "snap list", "flatpak list",
-        "pip list", "pip show x", "pip freeze", "npm ls", "npm view x version", "gem list", "cargo tree", "go version", "go list ./...", "brew list", "zypper lr", "apt-get -s install x", "rpm -V bash", "conda list", "npm root", "cargo --version",
-    ),
-    "R2": (
-        "apt install x", "apt-get update", "apt upgrade", "dpkg -i x.deb", "rpm -i x.rpm", "rpm -e x", "dnf install x", "yum remove x", "apk add x", "pacman -S x", "pacman -Syu", "snap install x", "pip install x", "npm install", "npm run build", "npx x", "gem install x", "cargo build",
-        "go run x.go", "brew install x", "apt-get autoremove", "yarn", "npm exec x", "cargo run", "pip foo", "apt foo", "dpkg --configure -a", "apt-key add x", "go build", "apt -o APT::Update::Pre-Invoke::=id list",
-    ),
+    "R0": ("apt list --installed", "apt-cache policy nginx", "apt show nginx", "dpkg -l", "dpkg -S /bin/ls",
+        "dpkg-query -W", "rpm -qa", "rpm -qi bash", "rpm -ql bash", "dnf list installed", "yum info x", "apk info",
+        "pacman -Q", "pacman -Qi x", "snap list", "flatpak list", "pip list", "pip show x", "pip freeze", "npm ls",
+        "npm view x version", "gem list", "cargo tree", "go version", "go list ./...", "brew list", "zypper lr",
+        "apt-get -s install x", "rpm -V bash", "conda list", "npm root", "cargo --version",),
+    "R2": ("apt install x", "apt-get update", "apt upgrade", "dpkg -i x.deb", "rpm -i x.rpm", "rpm -e x",
+        "dnf install x", "yum remove x", "apk add x", "pacman -S x", "pacman -Syu", "snap install x",
+        "pip install x", "npm install", "npm run build", "npx x", "gem install x", "cargo build", "go run x.go",
+        "brew install x", "apt-get autoremove", "yarn", "npm exec x", "cargo run", "pip foo", "apt foo",
+        "dpkg --configure -a", "apt-key add x", "go build", "apt -o APT::Update::Pre-Invoke::=id list",),
     "R3": ("apt purge x", "apt-get purge x", "dpkg -P x", "npm unpublish x", "cargo yank x"),
 }  # fmt: skip
 
 
 def _dpkg(call: Call) -> None:
-    reads = ("-l", "-L", "-s", "-S", "-p", "-V", "-C", "--list", "--listfiles", "--status", "--search", "--print-avail", "--verify", "--audit", "--get-selections", "--print-architecture", "--print-foreign-architectures",
-             "-I", "-c", "--info", "--contents", "--compare-versions", "--version", "--help", "-W", "--show", "--assert-support-predepends", "--field", "-f")  # fmt: skip
+    reads = ("-l", "-L", "-s", "-S", "-p", "-V", "-C", "--list", "--listfiles", "--status", "--search",
+        "--print-avail", "--verify", "--audit", "--get-selections", "--print-architecture",
+        "--print-foreign-architectures",
+        "-I", "-c", "--info", "--contents", "--compare-versions", "--version", "--help", "-W", "--show",
+        "--assert-support-predepends", "--field", "-f")  # fmt: skip
     seen = False
     for word in call.args:
         value = word.value
@@ -125,48 +130,115 @@ def _apt(call: Call) -> None:
     APT.judge(call)
 
 
-_APT_OPTIONS = "-q,--quiet? -qq -y,--yes,--assume-yes -s,--simulate -o,--option: -c,--config-file: -t,--target-release,--default-release: -a,--all-versions -i -n,--names-only -f,--fix-broken -V -v,--version -h,--help --installed --upgradable -d,--download-only -m --no-install-recommends --allow-downgrades --full --no-all-versions --force-yes -u --purge!R3"
+_APT_OPTIONS = (
+    "-q,--quiet? -qq -y,--yes,--assume-yes -s,--simulate -o,--option: -c,--config-file: "
+    "-t,--target-release,--default-release: -a,--all-versions -i -n,--names-only -f,--fix-broken -V "
+    "-v,--version -h,--help --installed --upgradable -d,--download-only -m --no-install-recommends "
+    "--allow-downgrades --full --no-all-versions --force-yes -u --purge!R3"
+)
 APT = verbs(
     _APT_OPTIONS,
-    """R0 list|show|search|policy|showsrc|depends|rdepends|madison|showpkg|stats|dumpavail|unmet|pkgnames|dotty|showhold|showmanual|showauto|changelog|check|indextargets|why|why-not|versions|dump|help|moo
-    R2 install|update|upgrade|full-upgrade|dist-upgrade|remove|autoremove|auto-remove|clean|autoclean|auto-clean|source|build-dep|download|edit-sources|hold|unhold|mark|satisfy|reinstall|add|key|gencaches
+    """R0 list|show|search|policy|showsrc|depends|rdepends|madison|showpkg|stats|dumpavail|unmet|pkgnames|dotty|
+        showhold|
+        showmanual|showauto|changelog|check|indextargets|why|why-not|versions|dump|help|moo
+    R2 install|update|upgrade|full-upgrade|dist-upgrade|remove|autoremove|auto-remove|clean|autoclean|auto-clean|
+        source|build-dep|download|edit-sources|hold|unhold|mark|satisfy|reinstall|add|key|gencaches
     R3 purge""",
     danger="--purge!R3", plain=False,
 )  # fmt: skip
-_DNF = """R0 list|info|search|provides|whatprovides|repolist|repoinfo|check-update|check|deplist|repoquery|history list|history info|history|grouplist|groupinfo|group list|group info|module list|module info|updateinfo|updateinfo list|updateinfo info|version|help|lr|repos|se|packages|pa|patches|lu|list-updates|if|wp|what-provides|patterns|products|ls|services|locks|ll|patch-check|targetos|lp|list-patches|advisory list|advisory info
-R2 install|update|upgrade|remove|erase|autoremove|clean|makecache|reinstall|downgrade|history undo|history rollback|history redo|groupinstall|group install|module enable|module install|module disable|config-manager|copr|swap|distro-sync|system-upgrade|up|dup|in|rm|ref|refresh|ar|rr|patch|addrepo|removerepo|addlock|removelock|mark"""
+_DNF = """R0 list|info|search|provides|whatprovides|repolist|repoinfo|check-update|check|deplist|repoquery|history list|
+        history info|history|grouplist|groupinfo|group list|group info|module list|module info|updateinfo|
+        updateinfo list|updateinfo info|version|help|lr|repos|se|packages|pa|patches|lu|list-updates|if|wp|
+        what-provides|patterns|products|ls|services|locks|ll|patch-check|targetos|lp|list-patches|advisory list|
+        advisory info
+R2 install|update|upgrade|remove|erase|autoremove|clean|makecache|reinstall|downgrade|history undo|history rollback|
+        history redo|groupinstall|group install|module enable|module install|module disable|config-manager|copr|swap|
+        distro-sync|system-upgrade|up|dup|in|rm|ref|refresh|ar|rr|patch|addrepo|removerepo|addlock|removelock|
+        mark"""
 
 PROGRAMS: dict[str, Program] = {
     **many("apt apt-get apt-cache aptitude apt-mark", custom(_apt)),
     **many("apt-config", verbs("", "R0 dump|shell")),
     **many("apt-file", verbs("", "R0 search|find|list|show\nR2 update")),
-    **many("apt-key add-apt-repository apt-add-repository ppa-purge dpkg-reconfigure dpkg-divert dpkg-statoverride do-release-upgrade unattended-upgrade debconf-set-selections needrestart tasksel", custom(lambda call: call.note(R2, f"packages.{call.name}", "changes packages or where they come from"))),
+    **many("apt-key add-apt-repository apt-add-repository ppa-purge dpkg-reconfigure dpkg-divert "
+        "dpkg-statoverride do-release-upgrade unattended-upgrade debconf-set-selections needrestart " "tasksel",
+        custom(lambda call: call.note(R2, f"packages.{call.name}", "changes packages or where they come from"))),
     **many("dpkg dpkg-query dpkg-deb", custom(_dpkg)),
     **many("debsums apt-listchanges deborphan popularity-contest debconf-show dlocate", reader("", operands="data")),
     **many("rpm", custom(_rpm)),
-    **many("dnf dnf5 yum microdnf zypper tdnf", verbs("-q,--quiet -y,--assumeyes -v,--verbose -C,--cacheonly -d: -e: -c,--config:!R2 --enablerepo: --disablerepo: --repo,--repoid: --installroot:!R2 --releasever: --setopt:!R2 --nogpgcheck --showduplicates -n,--non-interactive -x,--exclude: -h,--help --version --refresh --noplugins --all --installed --available -s --no-refresh -R,--root:!R2", _DNF, anywhere=True)),
-    "apk": verbs("-q -v -X,--repository: -p,--root:!R2 -U,--update-cache!R2 --no-cache -h,--help --version", "R0 info|search|list|version|policy|stats|dot|audit|manifest\nR2 add|del|update|upgrade|fix|fetch|cache"),
+    **many("dnf dnf5 yum microdnf zypper tdnf", verbs(
+            "-q,--quiet -y,--assumeyes -v,--verbose -C,--cacheonly -d: -e: -c,--config:!R2 --enablerepo: "
+            "--disablerepo: --repo,--repoid: --installroot:!R2 --releasever: --setopt:!R2 --nogpgcheck "
+            "--showduplicates -n,--non-interactive -x,--exclude: -h,--help --version --refresh --noplugins "
+            "--all --installed --available -s --no-refresh -R,--root:!R2", _DNF, anywhere=True)),
+    "apk": verbs("-q -v -X,--repository: -p,--root:!R2 -U,--update-cache!R2 --no-cache -h,--help --version",
+        """R0 info|search|list|version|policy|stats|dot|audit|manifest
+        R2 add|del|update|upgrade|fix|fetch|cache"""),
     **many("pacman yay paru", custom(_pacman)),
-    "snap": verbs("-h,--help --version", "R0 list|info|find|version|changes|tasks|connections|interfaces|services|logs|known|model|warnings|get|whoami|interface|help\nR1 start|restart\nR3 remove_"),
-    "flatpak": verbs("--user --system --verbose --version -h,--help --installation:", "R0 list|info|search|remotes|remote-ls|remote-info|history|ps|permissions|permission-show|documents"),
+    "snap": verbs("-h,--help --version",
+        """R0 list|info|find|version|changes|tasks|connections|interfaces|services|logs|known|model|warnings|get|whoami|
+        interface|help
+        R1 start|restart
+        R3 remove_"""),
+    "flatpak": verbs("--user --system --verbose --version -h,--help --installation:",
+        "R0 list|info|search|remotes|remote-ls|remote-info|history|ps|permissions|permission-show|documents"),
     **many("pip pip3 pipx uv poetry pdm pipenv conda mamba micromamba virtualenv pyenv rye hatch", verbs(
-        "-q,--quiet -v,--verbose --no-color --disable-pip-version-check --no-input --isolated --python:!exec -h,--help -V,--version --no-cache-dir --require-virtualenv --timeout: --no-interaction -n --log:!write --proxy:!R2 --directory:!R2 --project:!R2 --offline --no-config",
-        "R0 list|show|freeze|check|debug|inspect|help|index versions|config list|config get|cache dir|cache info|cache list|pip list|pip show|pip freeze|pip tree|pip check|tree|env info|env list|info|search|version|versions|which|whence|root|prefix|completion|python list|python find|tool list|tool dir|package show|graph|environment|about|source show\nR3 cache purge|env remove",
-        flags=("helper",), anywhere=True, danger="--log:!write --index-url:!R2 -i:!R2 --extra-index-url:!R2 --find-links:!R2 --proxy:!R2")),
+            "-q,--quiet -v,--verbose --no-color --disable-pip-version-check --no-input --isolated "
+            "--python:!exec -h,--help -V,--version --no-cache-dir --require-virtualenv --timeout: "
+            "--no-interaction -n --log:!write --proxy:!R2 --directory:!R2 --project:!R2 --offline --no-config",
+            """R0 list|show|freeze|check|debug|inspect|help|index versions|config list|config get|cache dir|cache info|
+        cache list|pip list|pip show|pip freeze|pip tree|pip check|tree|env info|env list|info|search|version|
+        versions|which|whence|root|prefix|completion|python list|python find|tool list|tool dir|package show|graph|
+        environment|about|source show
+        R3 cache purge|env remove""", flags=("helper",), anywhere=True,
+            danger="--log:!write --index-url:!R2 -i:!R2 --extra-index-url:!R2 --find-links:!R2 --proxy:!R2")),
     **many("npm pnpm yarn bun corepack nvm fnm volta n lerna nx turbo rush", verbs(
-        "-g,--global --prefix:!R2 -s,--silent --loglevel: --json --no-color -C,--dir:!R2 -h,--help -v,--version --cwd:!R2 -w,--workspace: --workspaces --registry:!R2 --userconfig:!R2 --offline -q -d",
-        "R0 ls|list|ll|la|view|v|show|info|outdated|root|prefix|bin|help|help-search|search|explain|why|ping|whoami|config list|config ls|config get|get|query|fund|owner ls|dist-tag ls|team ls|access list|profile get|licenses list|pkg get|audit signatures|store path|current|ls-remote|which|list-remote|pm ls|stars|cache ls|diff\nR3 unpublish|cache clean|deprecate",
-        flags=("helper",), none="R2", danger="-g,--global --script-shell:!exec --registry:!R2 --userconfig:!R2 --globalconfig:!R2 --node-options:!exec --fix!R2 --prefix:!R2 --git:!exec")),
-    **many("npx bunx pnpx uvx", custom(lambda call: call.note(R2, f"packages.{call.name}", "fetches and runs code that is not read", None, "law 2"))),
-    **many("gem bundle bundler rbenv rvm", verbs("-V -h,--help -v,--version --verbose -q", "R0 list|info|search|environment|env|contents|dependency|specification|outdated|which|query|help|show|platform|check|versions|version|licenses|whence|root\nR3 yank|cleanup", flags=("helper",), none="R2")),
-    **many("cargo", verbs("-q -v --color: --offline --frozen --locked --manifest-path:!config -C:!R2 -Z: --config:!R2 -h,--help -V,--version --list --explain:", "R0 tree|metadata|search|version|locate-project|pkgid|read-manifest|info|help|verify-project\nR3 yank|clean", flags=("helper",), danger="--target-dir:!write --config:!R2")),
-    **many("rustup", verbs("-v -q -h,--help -V,--version", "R0 show|check|toolchain list|target list|component list|which|override list\nR3 self uninstall")),
-    **many("go", verbs("-C:!R2 -h,--help", "R0 version|env|list|doc|mod graph|mod why|help|mod verify|buildid\nR3 clean", flags=("helper",), danger="-w:!R2 -u!R2 -toolexec:!exec -exec:!exec -vettool:!exec -overlay:!R2 -mod:!R2 -export!R2 -modfile:!R2")),
+            "-g,--global --prefix:!R2 -s,--silent --loglevel: --json --no-color -C,--dir:!R2 -h,--help "
+            "-v,--version --cwd:!R2 -w,--workspace: --workspaces --registry:!R2 --userconfig:!R2 --offline -q " "-d",
+            """R0 ls|list|ll|la|view|v|show|info|outdated|root|prefix|bin|help|help-search|search|explain|why|
+                ping|whoami|
+        config list|config ls|config get|get|query|fund|owner ls|dist-tag ls|team ls|access list|profile get|
+        licenses list|pkg get|audit signatures|store path|current|ls-remote|which|list-remote|pm ls|stars|cache ls|
+        diff
+        R3 unpublish|cache clean|deprecate""", flags=("helper",), none="R2",
+            danger="-g,--global --script-shell:!exec --registry:!R2 --userconfig:!R2 --globalconfig:!R2 "
+            "--node-options:!exec --fix!R2 --prefix:!R2 --git:!exec")),
+    **many("npx bunx pnpx uvx", custom(lambda call: call.note(R2, f"packages.{call.name}",
+                "fetches and runs code that is not read", None, "law 2"))),
+    **many("gem bundle bundler rbenv rvm", verbs("-V -h,--help -v,--version --verbose -q",
+            """R0 list|info|search|environment|env|contents|dependency|specification|outdated|which|query|help|
+                show|platform|
+        check|versions|version|licenses|whence|root
+        R3 yank|cleanup""", flags=("helper",), none="R2")),
+    **many("cargo", verbs(
+            "-q -v --color: --offline --frozen --locked --manifest-path:!config -C:!R2 -Z: --config:!R2 "
+            "-h,--help -V,--version --list --explain:",
+            """R0 tree|metadata|search|version|locate-project|pkgid|read-manifest|info|help|verify-project
+        R3 yank|clean""", flags=("helper",), danger="--target-dir:!write --config:!R2")),
+    **many("rustup", verbs("-v -q -h,--help -V,--version",
+            "R0 show|check|toolchain list|target list|component list|which|override list\nR3 self uninstall")),
+    **many("go", verbs("-C:!R2 -h,--help",
+            "R0 version|env|list|doc|mod graph|mod why|help|mod verify|buildid\nR3 clean", flags=("helper",),
+            danger="-w:!R2 -u!R2 -toolexec:!exec -exec:!exec -vettool:!exec "
+            "-overlay:!R2 -mod:!R2 -export!R2 -modfile:!R2")),
     "gofmt": reader("-w!R1 -l -d -e -s -r: -cpuprofile:!write", plain=False, unknown="R0"),
-    **many("composer", verbs("-n -q -v -d,--working-dir:!R2 --no-plugins --no-ansi -h,--help -V,--version", "R0 show|info|outdated|search|licenses|diagnose|depends|why|why-not|prohibits|status|suggests|validate|about|audit|fund|check-platform-reqs|list|help", flags=("helper",))),
-    **many("brew port", verbs("-v -q -h,--help --version --prefix --cellar --repository --cache --env --caskroom -d", "R0 list|ls|info|search|deps|uses|outdated|doctor|config|leaves|desc|log|cat|options|missing|commands|formulae|casks|tap-info|services list|services info|installed|contents|variants|dependents|help|abv|--version|--prefix|--cellar", flags=("helper",), none="R0")),
-    **many("nix nix-env nix-shell nix-build nix-store nix-channel nixos-rebuild guix emerge equery eselect xbps-install xbps-remove eopkg swupd opkg pkg pkg_add pkg_delete pkgin slackpkg tlmgr opam luarocks ghcup nuget asdf mise sdk cs vcpkg conan dub nimble raco cpan cpanm pear pecl helmfile choco winget scoop mas softwareupdate", verbs(
-        "-h,--help --version -q -v -V", "R0 list|search|show|info|version|--version|belongs|depgraph|repo list|list-installed|profile list|store ls|help|current|which|where|plugin list|plugins|outdated|doctor\nR3 clean|clobber|collect-garbage", default="R2", none="R2", flags=("helper",))),
-    **many("cabal stack mix rebar3 dotnet mvn mvnw gradle gradlew sbt lein ant bazel buck pants leiningen", verbs("-h,--help --version -version -v -V", "R0 --version|--list-sdks|--list-runtimes|--info|version", none="R2", flags=("helper",))),
+    **many("composer", verbs("-n -q -v -d,--working-dir:!R2 --no-plugins --no-ansi -h,--help -V,--version",
+            "R0 show|info|outdated|search|licenses|diagnose|depends|why|why-not|prohibits|status|suggests|"
+            "validate|about|audit|fund|check-platform-reqs|list|help", flags=("helper",))),
+    **many("brew port", verbs("-v -q -h,--help --version --prefix --cellar --repository --cache --env --caskroom -d",
+            "R0 list|ls|info|search|deps|uses|outdated|doctor|config|leaves|desc|log|cat|options|missing|"
+            "commands|formulae|casks|tap-info|services list|services info|installed|contents|variants|"
+            "dependents|help|abv|--version|--prefix|--cellar", flags=("helper",), none="R0")),
+    **many("nix nix-env nix-shell nix-build nix-store nix-channel nixos-rebuild guix emerge equery eselect "
+        "xbps-install xbps-remove eopkg swupd opkg pkg pkg_add pkg_delete pkgin slackpkg tlmgr opam "
+        "luarocks ghcup nuget asdf mise sdk cs vcpkg conan dub nimble raco cpan cpanm pear pecl helmfile "
+        "choco winget scoop mas softwareupdate", verbs("-h,--help --version -q -v -V",
+            """R0 list|search|show|info|version|--version|belongs|depgraph|repo list|list-installed|
+                profile list|store ls|help|
+        current|which|where|plugin list|plugins|outdated|doctor
+        R3 clean|clobber|collect-garbage""", default="R2", none="R2", flags=("helper",))),
+    **many("cabal stack mix rebar3 dotnet mvn mvnw gradle gradlew sbt lein ant bazel buck pants leiningen", verbs(
+            "-h,--help --version -version -v -V", "R0 --version|--list-sdks|--list-runtimes|--info|version",
+            none="R2", flags=("helper",))),
     **many("qlist xbps-query", reader("", operands="data")),
 }  # fmt: skip

@@ -6,26 +6,29 @@ from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": (
-        "sed -n '1,5p' f", "sed 's/a/b/g' f", "sed -e 's|/w|x|' -e '/foo/d' f", "sed '/^#/d; s/ *$//' f", "sed '$!N;P;D' f",
-        "awk '{print $1}' f", "awk -F: '$3 > 100 {print $1}' /etc/passwd", "awk 'BEGIN {x = 1 > 0; print x}'", "awk '{print (a > b)}' f",
-        "awk '/a|b/ {n++} END {print n}' f", "awk '{printf \"%s|%s\\n\", $1, $2}' f", "awk '$1 ~ \"x|y\" || $2 {print}' f", "sed -n '/a/,/b/{p;}' f",
-        "awk '{gsub(/\\|/, \">\"); print}' f", "sed = f", "sed 'y/abc/def/' f", "sed '1i\\ hello' f", "sed -n '$=' f", "awk 'NR % 2 == 0' f",
-        "sed 5q f", "sed -ne '/x/{=;p}' f", "awk '{ s += $1 / 2; t = s / 3 } END { print s }' f", "gawk 'BEGIN{print length(\"a>b\")}'",
-    ),
-    "R1": ("sed -i 's/a/b/' f", "sed -n 'w out' f", "sed 's/a/b/w out' f", "sed --in-place=.bak s/a/b/ f", "awk '{print > \"out\"}' f", "sed -ni p f"),
-    "R2": (
-        "sed '1e id' f", "sed e f", "sed 's/a/id/e' f", "sed -f x f", "awk '{system($1)}' f", "awk '{print | \"sort\"}' f", "awk '{\"date\" | getline d}' f",
-        "awk -f x f", "awk -i inplace '{print}' f", "awk '{print > $1}' f", "sed -i s/a/b/ /etc/ssh/sshd_config", "awk '@load \"x\"'", "awk \"$X\" f",
-        "sed -n '/x/{p;w /etc/passwd' f", "awk 'BEGIN{@f()}'", "sed \"$X\" f", "awk '{print |& \"x\"}'", "sed 'R /etc/shadow' f", "awk 'BEGIN{while((getline l < \"/etc/shadow\")>0) print l}'",
-    ),
-    "R3": ("sed -n 'w /dev/sda' f", "awk 'BEGIN{system(\"rm -rf /srv\")}'", "awk 'BEGIN { print \"x\" > \"/dev/sda\" }'"),
+    "R0": ("sed -n '1,5p' f", "sed 's/a/b/g' f", "sed -e 's|/w|x|' -e '/foo/d' f", "sed '/^#/d; s/ *$//' f",
+        "sed '$!N;P;D' f", "awk '{print $1}' f", "awk -F: '$3 > 100 {print $1}' /etc/passwd",
+        "awk 'BEGIN {x = 1 > 0; print x}'", "awk '{print (a > b)}' f", "awk '/a|b/ {n++} END {print n}' f",
+        "awk '{printf \"%s|%s\\n\", $1, $2}' f", "awk '$1 ~ \"x|y\" || $2 {print}' f", "sed -n '/a/,/b/{p;}' f",
+        "awk '{gsub(/\\|/, \">\"); print}' f", "sed = f", "sed 'y/abc/def/' f", "sed '1i\\ hello' f",
+        "sed -n '$=' f", "awk 'NR % 2 == 0' f", "sed 5q f", "sed -ne '/x/{=;p}' f",
+        "awk '{ s += $1 / 2; t = s / 3 } END { print s }' f", "gawk 'BEGIN{print length(\"a>b\")}'",),
+    "R1": ("sed -i 's/a/b/' f", "sed -n 'w out' f", "sed 's/a/b/w out' f", "sed --in-place=.bak s/a/b/ f",
+        "awk '{print > \"out\"}' f", "sed -ni p f"),
+    "R2": ("sed '1e id' f", "sed e f", "sed 's/a/id/e' f", "sed -f x f", "awk '{system($1)}' f",
+        "awk '{print | \"sort\"}' f", "awk '{\"date\" | getline d}' f", "awk -f x f", "awk -i inplace '{print}' f",
+        "awk '{print > $1}' f", "sed -i s/a/b/ /etc/ssh/sshd_config", "awk '@load \"x\"'", "awk \"$X\" f",
+        "sed -n '/x/{p;w /etc/passwd' f", "awk 'BEGIN{@f()}'", "sed \"$X\" f", "awk '{print |& \"x\"}'",
+        "sed 'R /etc/shadow' f", "awk 'BEGIN{while((getline l < \"/etc/shadow\")>0) print l}'",),
+    "R3": ("sed -n 'w /dev/sda' f", "awk 'BEGIN{system(\"rm -rf /srv\")}'",
+        "awk 'BEGIN { print \"x\" > \"/dev/sda\" }'"),
 }  # fmt: skip
 
 _SED = Grammar(
-    "-n,--quiet,--silent --debug -e,--expression: -f,--file: --follow-symlinks -i,--in-place? -I? -l,--line-length: --posix -E,-r,--regexp-extended "
+    "-n,--quiet,--silent --debug -e,--expression: -f,--file: --follow-symlinks -i,--in-place? -I? "
+    "-l,--line-length: --posix -E,-r,--regexp-extended "
     "-s,--separate --sandbox -u,--unbuffered -z,--null-data --help --version -a"
-)
+)  # fmt: skip
 
 
 def _sed(call: Call) -> None:
@@ -210,10 +213,12 @@ def _sed_script(call: Call, text: str, word: "Word | None") -> None:
 
 
 _AWK = Grammar(
-    "posix -F,--field-separator: -v,--assign: -f,--file: -e,--source: -i,--include: -l,--load: -E,--exec: -b -c -C -d,--dump-variables? -D,--debug? "
-    "-g -h -L,--lint? -M -n -N -o,--pretty-print? -O -p,--profile? -P -r -s -S,--sandbox -t -V --posix --traditional --re-interval --version --help "
+    "posix -F,--field-separator: -v,--assign: -f,--file: -e,--source: -i,--include: -l,--load: "
+    "-E,--exec: -b -c -C -d,--dump-variables? -D,--debug? "
+    "-g -h -L,--lint? -M -n -N -o,--pretty-print? -O -p,--profile? -P -r -s -S,--sandbox -t -V "
+    "--posix --traditional --re-interval --version --help "
     "--csv -k --characters-as-bytes --non-decimal-data -W:"
-)
+)  # fmt: skip
 
 
 def _awk(call: Call) -> None:
@@ -378,10 +383,7 @@ def awk_program(call: Call, text: str, word: Word) -> None:
             last = "<"
             at += 1
             continue
-        if char.isdigit() or char in "$.":
-            last = "x" if char.isdigit() or char == "." else "$"
-        else:
-            last = char
+        last = "x" if char.isdigit() or char == "." else char
         at += 1
 
 

@@ -7,17 +7,17 @@ from guard.judge.shell.syntax import Expansion, Word
 from guard.judge.shell.words import unknown
 
 EXAMPLES = {
-    "R0": (
-        "find . -name '*.log' -mtime +7", "find / -size +100M -print0", "find . -type f -exec grep -l x {} +", "find . -exec ls -l {} \\;",
-        "find . \\( -name a -o -name b \\) -printf '%p\\n'", "grep -rn 'rm -rf' .", "grep -E 'a|b' f", "rg foo src", "rg -n -g '*.py' foo", "fd foo", "ag foo",
-        "find . -exec sh -c 'ls -l \"$1\"' _ {} \\;", "locate x", "grep -c ^processor /proc/cpuinfo", "find . -newer f -ls", "git grep foo",
-    ),
+    "R0": ("find . -name '*.log' -mtime +7", "find / -size +100M -print0", "find . -type f -exec grep -l x {} +",
+        "find . -exec ls -l {} \\;", "find . \\( -name a -o -name b \\) -printf '%p\\n'", "grep -rn 'rm -rf' .",
+        "grep -E 'a|b' f", "rg foo src", "rg -n -g '*.py' foo", "fd foo", "ag foo",
+        "find . -exec sh -c 'ls -l \"$1\"' _ {} \\;", "locate x", "grep -c ^processor /proc/cpuinfo",
+        "find . -newer f -ls", "git grep foo",),
     "R1": ("find . -fprint out", "find . -fls out", "find . -fprintf out %p"),
-    "R2": (
-        "rg --pre x foo", "rg --hostname-bin=x foo", "ag --pager x foo", "find . -exec foo {} \\;", "find . -exec chmod 777 {} +", "grep x /etc/shadow",
-        "find . -exec sh -c 'echo {}' \\;", "find . -okdir foo {} \\;", "fd . -x foo", "find . -nosuch",
-    ),
-    "R3": ("find . -delete", "find . -name x -exec rm -rf {} +", "find . -ok rm -r {} \\;", "find . -execdir rm -rf {} \\;", "fd . -x rm -rf"),
+    "R2": ("rg --pre x foo", "rg --hostname-bin=x foo", "ag --pager x foo", "find . -exec foo {} \\;",
+        "find . -exec chmod 777 {} +", "grep x /etc/shadow", "find . -exec sh -c 'echo {}' \\;",
+        "find . -okdir foo {} \\;", "fd . -x foo", "find . -nosuch",),
+    "R3": ("find . -delete", "find . -name x -exec rm -rf {} +", "find . -ok rm -r {} \\;",
+        "find . -execdir rm -rf {} \\;", "fd . -x rm -rf"),
 }  # fmt: skip
 
 _FIND_VALUE = frozenset(
@@ -262,25 +262,32 @@ def _fd(call: Call) -> None:
 
 PROGRAMS: dict[str, Program] = {
     **many("find gfind bfs", custom(find, plain=True)),
-    **many(
-        "grep egrep fgrep zgrep zegrep zfgrep rgrep bzgrep xzgrep ggrep zstdgrep",
-        reader(
-            "-e,--regexp: -f,--file:!read -i -v -w -x -c -L -l -m,--max-count: -o -q -s -b -H -h -n -T -Z -a -D: -d,--directories: -I -U -z --label: "
-            "-r,--recursive -R,--dereference-recursive --include: --exclude: --exclude-from:!read --exclude-dir: -A,--after-context: "
-            "-B,--before-context: -C,--context: -E -F -G -P -y -u -[0-9] --color? --colour? --binary-files: --line-buffered --help --version",
-            operands="data", check=_grep, unknown="R0",
-        ),
-    ),
-    "rg": reader(
-        "-e,--regexp: -f,--file:!read --pre:!exec --pre-glob: --hostname-bin:!exec -z,--search-zip!helper -g,--glob: --iglob: -t,--type: -T,--type-not: "
-        "-A,--after-context: -B,--before-context: -C,--context: -m,--max-count: -d,--max-depth: -j,--threads: -M,--max-columns: -r,--replace: "
-        "--sort: --sortr: --color: --colors: -E,--encoding: --engine: --type-add: --type-clear: --ignore-file: --files --max-filesize: -i -S -s -n -N -l -c -o -v -w -x -u -uu -uuu -U -P -F -H -I -L -a -q -p -0 -. "
-        "--hidden --no-ignore --count --json --stats --type-list --files-with-matches --files-without-match --ignore-case --line-number --heading --no-heading --vimgrep --multiline --context-separator: "
-        "--no-filename --with-filename --only-matching --passthru --pcre2 --smart-case --invert-match --word-regexp --fixed-strings --follow --trim --column --no-messages --debug --help --version --max-columns-preview --null --count-matches --no-config --no-ignore-vcs --one-file-system --crlf --text --unrestricted --case-sensitive --no-line-number --pretty --quiet --include-zero --sort-files --hyperlink-format: --no-pre --binary --line-regexp --generate: --multiline-dotall --byte-offset",
-        operands="data", check=_ripgrep, plain=False, unknown="R2",
-    ),
-    **many("ag ack ack-grep pt ugrep ug", reader("--pager:!exec -p!ok --output:!exec --filter:!exec --pre: --ackrc:!exec --workers: --decompress", operands="data", plain=False, unknown="R0",
-                              check=lambda call, parsed: call.flag("recursive-read", "helper"))),
+    **many("grep egrep fgrep zgrep zegrep zfgrep rgrep bzgrep xzgrep ggrep zstdgrep", reader(
+            "-e,--regexp: -f,--file:!read -i -v -w -x -c -L -l -m,--max-count: -o -q -s -b -H -h -n -T -Z -a "
+            "-D: -d,--directories: -I -U -z --label: "
+            "-r,--recursive -R,--dereference-recursive --include: --exclude: --exclude-from:!read "
+            "--exclude-dir: -A,--after-context: "
+            "-B,--before-context: -C,--context: -E -F -G -P -y -u -[0-9] --color? --colour? --binary-files: "
+            "--line-buffered --help --version", operands="data", check=_grep, unknown="R0",),),
+    "rg": reader("-e,--regexp: -f,--file:!read --pre:!exec --pre-glob: --hostname-bin:!exec -z,--search-zip!helper "
+        "-g,--glob: --iglob: -t,--type: -T,--type-not: "
+        "-A,--after-context: -B,--before-context: -C,--context: -m,--max-count: -d,--max-depth: "
+        "-j,--threads: -M,--max-columns: -r,--replace: "
+        "--sort: --sortr: --color: --colors: -E,--encoding: --engine: --type-add: --type-clear: "
+        "--ignore-file: --files --max-filesize: -i -S -s -n -N -l -c -o -v -w -x -u -uu -uuu -U -P -F -H "
+        "-I -L -a -q -p -0 -. " "--hidden --no-ignore --count --json --stats --type-list --files-with-matches "
+        "--files-without-match --ignore-case --line-number --heading --no-heading --vimgrep --multiline "
+        "--context-separator: "
+        "--no-filename --with-filename --only-matching --passthru --pcre2 --smart-case --invert-match "
+        "--word-regexp --fixed-strings --follow --trim --column --no-messages --debug --help --version "
+        "--max-columns-preview --null --count-matches --no-config --no-ignore-vcs --one-file-system "
+        "--crlf --text --unrestricted --case-sensitive --no-line-number --pretty --quiet --include-zero "
+        "--sort-files --hyperlink-format: --no-pre --binary --line-regexp --generate: --multiline-dotall "
+        "--byte-offset", operands="data", check=_ripgrep, plain=False, unknown="R2",),
+    **many("ag ack ack-grep pt ugrep ug", reader(
+            "--pager:!exec -p!ok --output:!exec --filter:!exec --pre: --ackrc:!exec --workers: --decompress",
+            operands="data", plain=False, unknown="R0", check=lambda call, parsed: call.flag("recursive-read",
+                "helper"))),
     **many("fd fdfind", custom(_fd)),
     "updatedb": custom(lambda call: call.note(R1, "updatedb.run", "writes the file name database")),
 }  # fmt: skip

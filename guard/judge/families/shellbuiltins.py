@@ -4,16 +4,13 @@ from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, R2, R3, 
 from guard.judge.rules import custom, many, reader, table
 
 EXAMPLES = {
-    "R0": (
-        "cd /srv && ls", "echo hi", "[ -d /srv ]", "printf '%s\\n' a b", "set -euo pipefail", "type ls", "command -v git",
-        "exec 2>&1", "eval 'ls -l'", "while read -r line; do echo \"$line\"; done", "trap - EXIT", "hash -r", "alias",
-        "history", "umask 022; ls", "builtin echo hi",
-    ),
-    "R2": (
-        'eval "$X"', "source ./env.sh", ". /tmp/x", "trap 'rm x' EXIT", "alias ls='rm x'", "hash -p /tmp/x ls", "enable -f x y",
-        "exec sh", "printf -v PATH x", "read PATH", "set -o emacs; history -w /etc/passwd",
-    ),
-    "R3": ("eval 'rm -rf /srv'", "trap 'rm -rf /srv' EXIT", "exec rm -rf /srv", "history -c", "command rm -r x", "builtin eval 'rm -r x'"),
+    "R0": ("cd /srv && ls", "echo hi", "[ -d /srv ]", "printf '%s\\n' a b", "set -euo pipefail", "type ls",
+        "command -v git", "exec 2>&1", "eval 'ls -l'", "while read -r line; do echo \"$line\"; done", "trap - EXIT",
+        "hash -r", "alias", "history", "umask 022; ls", "builtin echo hi",),
+    "R2": ('eval "$X"', "source ./env.sh", ". /tmp/x", "trap 'rm x' EXIT", "alias ls='rm x'", "hash -p /tmp/x ls",
+        "enable -f x y", "exec sh", "printf -v PATH x", "read PATH", "set -o emacs; history -w /etc/passwd",),
+    "R3": ("eval 'rm -rf /srv'", "trap 'rm -rf /srv' EXIT", "exec rm -rf /srv", "history -c", "command rm -r x",
+        "builtin eval 'rm -r x'"),
 }  # fmt: skip
 
 
@@ -198,11 +195,8 @@ def value_is_function(value: str) -> bool:
 
 
 PROGRAMS: dict[str, Program] = {
-    **many(
-        ": true false exit return break continue shift wait jobs type pwd times ulimit umask shopt caller dirs unalias logout "
-        "compgen unset help local",
-        reader("", operands="data"),
-    ),
+    **many(": true false exit return break continue shift wait jobs type pwd times ulimit umask shopt caller "
+        "dirs unalias logout " "compgen unset help local", reader("", operands="data"),),
     "echo": reader("", operands="data"),
     "printf": custom(_printf, plain=True),
     **many("test [", custom(_test, plain=True)),
@@ -225,4 +219,4 @@ PROGRAMS: dict[str, Program] = {
     "suspend": table("", operands="data", level="R1"),
     "fc": table("-l -n -r -e:!exec -s!exec", operands="data", level="R2", text="edits and runs old commands"),
     "coproc": custom(lambda call: call.argv(list(call.args), stdin=""), plain=False),
-}
+}  # fmt: skip

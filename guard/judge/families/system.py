@@ -6,30 +6,43 @@ from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": (
-        "ps aux", "ps -ef --sort=-%cpu", "top -bn1", "free -m", "df -h", "du -sh /var", "uptime", "vmstat 1 3", "iostat -x 1 2", "lscpu", "lsmem", "lspci -v", "lsusb",
-        "dmesg | tail", "dmesg -T", "uname -a", "id bob", "who -a", "w", "last -n 5", "pgrep -a nginx", "pidof sshd", "sysctl net.ipv4.ip_forward", "sysctl -a", "sysctl -n kernel.hostname",
-        "systemctl status nginx", "systemctl list-units --failed", "systemctl --failed", "systemctl is-active ssh", "systemctl cat nginx", "systemctl show -p MainPID nginx",
-        "journalctl -u nginx -n 50", "journalctl -f", "journalctl --disk-usage", "loginctl", "loginctl list-sessions", "timedatectl", "timedatectl status", "hostnamectl", "crontab -l",
-        "kill -l", "kill -0 1", "systemd-analyze blame", "lsmod", "modinfo ext4", "getent passwd", "systemctl --user list-timers",
-        "ulimit -n", "pstree -p", "lsof -i :80", "fuser -v 80/tcp", "nproc", "env", "printenv PATH", "groups", "whoami", "swapon --show", "htop --version", "localectl status", "resolvectl status",
-    ),
-    "R1": ("systemctl start nginx", "systemctl reload nginx", "systemctl restart nginx", "renice -n 5 -p 10", "service nginx restart", "systemctl try-restart app.service"),
-    "R2": (
-        "systemctl stop nginx", "systemctl disable nginx", "systemctl restart sshd", "systemctl daemon-reexec" , "systemctl mask x", "systemctl reboot", "reboot", "shutdown -r now", "kill 1234", "kill -9 1234",
-        "pkill nginx", "killall -9 x", "sysctl -w a=1", "sysctl a=1", "sysctl -p", "dmesg -C", "dmesg -c", "journalctl --rotate", "modprobe x", "useradd bob", "usermod -aG sudo bob",
-        "passwd bob", "crontab f", "crontab -e", "timedatectl set-time x", "hostnamectl set-hostname x", "systemctl edit nginx", "swapoff -a", "fuser -k 80/tcp", "visudo", "chsh -s /bin/sh bob", "systemctl foo x",
-        "systemctl restart postgresql docker", "service ssh stop", "init 6", "setenforce 0", "loginctl terminate-user bob", "systemctl isolate rescue.target", "top -d 1 -foo", "groupdel x", "sysctl --system",
-    ),
-    "R3": ("shutdown now", "poweroff", "halt", "systemctl poweroff", "userdel bob", "userdel -r bob", "crontab -r", "shutdown -h now", "init 0", "telinit 0", "systemctl halt", "kill -9 -1", "journalctl --vacuum-time=1d", "qm destroy 100"),
+    "R0": ("ps aux", "ps -ef --sort=-%cpu", "top -bn1", "free -m", "df -h", "du -sh /var", "uptime", "vmstat 1 3",
+        "iostat -x 1 2", "lscpu", "lsmem", "lspci -v", "lsusb", "dmesg | tail", "dmesg -T", "uname -a", "id bob",
+        "who -a", "w", "last -n 5", "pgrep -a nginx", "pidof sshd", "sysctl net.ipv4.ip_forward", "sysctl -a",
+        "sysctl -n kernel.hostname", "systemctl status nginx", "systemctl list-units --failed", "systemctl --failed",
+        "systemctl is-active ssh", "systemctl cat nginx", "systemctl show -p MainPID nginx",
+        "journalctl -u nginx -n 50", "journalctl -f", "journalctl --disk-usage", "loginctl",
+        "loginctl list-sessions", "timedatectl", "timedatectl status", "hostnamectl", "crontab -l", "kill -l",
+        "kill -0 1", "systemd-analyze blame", "lsmod", "modinfo ext4", "getent passwd",
+        "systemctl --user list-timers", "ulimit -n", "pstree -p", "lsof -i :80", "fuser -v 80/tcp", "nproc", "env",
+        "printenv PATH", "groups", "whoami", "swapon --show", "htop --version", "localectl status",
+        "resolvectl status",),
+    "R1": ("systemctl start nginx", "systemctl reload nginx", "systemctl restart nginx", "renice -n 5 -p 10",
+        "service nginx restart", "systemctl try-restart app.service"),
+    "R2": ("systemctl stop nginx", "systemctl disable nginx", "systemctl restart sshd", "systemctl daemon-reexec" ,
+        "systemctl mask x", "systemctl reboot", "reboot", "shutdown -r now", "kill 1234", "kill -9 1234",
+        "pkill nginx", "killall -9 x", "sysctl -w a=1", "sysctl a=1", "sysctl -p", "dmesg -C", "dmesg -c",
+        "journalctl --rotate", "modprobe x", "useradd bob", "usermod -aG sudo bob", "passwd bob", "crontab f",
+        "crontab -e", "timedatectl set-time x", "hostnamectl set-hostname x", "systemctl edit nginx", "swapoff -a",
+        "fuser -k 80/tcp", "visudo", "chsh -s /bin/sh bob", "systemctl foo x", "systemctl restart postgresql docker",
+        "service ssh stop", "init 6", "setenforce 0", "loginctl terminate-user bob",
+        "systemctl isolate rescue.target", "top -d 1 -foo", "groupdel x", "sysctl --system",),
+    "R3": ("shutdown now", "poweroff", "halt", "systemctl poweroff", "userdel bob", "userdel -r bob", "crontab -r",
+        "shutdown -h now", "init 0", "telinit 0", "systemctl halt", "kill -9 -1", "journalctl --vacuum-time=1d",
+        "qm destroy 100"),
 }  # fmt: skip
 
 _CAREFUL_UNITS = (
-    "ssh", "sshd", "network", "networking", "systemd-", "dbus", "docker", "containerd", "crio", "kubelet", "podman", "mysql", "mariadb",
-    "postgres", "redis", "mongod", "rabbitmq", "kafka", "elasticsearch", "opensearch", "etcd", "cassandra", "memcached", "zookeeper", "nats",
-    "firewalld", "ufw", "nftables", "iptables", "NetworkManager", "wpa_supplicant", "libvirtd", "polkit", "gdm", "lightdm", "display-manager",
-    "user@", "getty", "serial-getty", "multipathd", "iscsid", "lvm2", "nfs", "rpcbind", "haproxy_", "keepalived", "wg-quick", "openvpn",
-    "ceph", "glusterd", "clickhouse", "influxdb", "activemq", "mosquitto", "consul", "vault", "k3s", "rke2", "patroni", "pgbouncer",
+    "ssh", "sshd", "network", "networking", "systemd-", "dbus", "docker", "containerd", "crio", "kubelet", "podman",
+    "mysql", "mariadb",
+    "postgres", "redis", "mongod", "rabbitmq", "kafka", "elasticsearch", "opensearch", "etcd", "cassandra",
+    "memcached", "zookeeper", "nats",
+    "firewalld", "ufw", "nftables", "iptables", "NetworkManager", "wpa_supplicant", "libvirtd", "polkit", "gdm",
+    "lightdm", "display-manager",
+    "user@", "getty", "serial-getty", "multipathd", "iscsid", "lvm2", "nfs", "rpcbind", "haproxy_", "keepalived",
+    "wg-quick", "openvpn",
+    "ceph", "glusterd", "clickhouse", "influxdb", "activemq", "mosquitto", "consul", "vault", "k3s", "rke2",
+    "patroni", "pgbouncer",
 )  # fmt: skip
 """Units whose restart can lock people out or lose data (DESIGN 4, R2)."""
 
@@ -77,17 +90,28 @@ def _systemctl(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
 
 
 _SYSTEMCTL_OPTIONS = (
-    "-t,--type: --state: -p,--property: -P: -a,--all -r,--recursive --reverse --with-dependencies --job-mode: -T,--show-transaction --fail "
-    "-q,--quiet --no-block --wait --no-wall --no-reload --no-legend --legend: --no-pager --no-ask-password --system --user --global --runtime "
-    "-f,--force!R2 -s,--signal: --kill-whom,--kill-who: --what: -n,--lines: -o,--output: -l,--full --plain --failed --root:!R2 --image:!R2 --now "
-    "-M,--machine: -H,--host:!R2 --show-types --value -i,--ignore-inhibitors --check-inhibitors: --dry-run --preset-mode: --timestamp: "
-    "--before --after --firmware-setup!R2 --boot-loader-menu: --read-only --mkdir --marked -h,--help --version -6 --message: --drop-in: --when: -v,--verbose -C,--capsule:"
-)
+    "-t,--type: --state: -p,--property: -P: -a,--all -r,--recursive --reverse --with-dependencies "
+    "--job-mode: -T,--show-transaction --fail "
+    "-q,--quiet --no-block --wait --no-wall --no-reload --no-legend --legend: --no-pager "
+    "--no-ask-password --system --user --global --runtime "
+    "-f,--force!R2 -s,--signal: --kill-whom,--kill-who: --what: -n,--lines: -o,--output: -l,--full "
+    "--plain --failed --root:!R2 --image:!R2 --now "
+    "-M,--machine: -H,--host:!R2 --show-types --value -i,--ignore-inhibitors --check-inhibitors: "
+    "--dry-run --preset-mode: --timestamp: "
+    "--before --after --firmware-setup!R2 --boot-loader-menu: --read-only --mkdir --marked -h,--help "
+    "--version -6 --message: --drop-in: --when: -v,--verbose -C,--capsule:"
+)  # fmt: skip
 SYSTEMCTL = verbs(
     _SYSTEMCTL_OPTIONS,
-    """R0 status|show|cat|is-active|is-enabled|is-failed|is-system-running|list-units|list-unit-files|list-timers|list-sockets|list-jobs|list-dependencies|list-machines|list-paths|list-automounts|help|get-default|show-environment|whoami
-    R1 start|restart|reload|try-restart|reload-or-restart|try-reload-or-restart|condrestart|force-reload|reset-failed|daemon-reload
-    R2 stop|disable|enable|mask|unmask|edit|kill|isolate|set-default|daemon-reexec|reenable|preset|preset-all|link|revert|set-property|set-environment|unset-environment|import-environment|reboot|kexec|soft-reboot|suspend|hibernate|hybrid-sleep|rescue|emergency|default|freeze|thaw|bind|mount-image|cancel|clean|switch-root|log-level|log-target|service-log-level|service-watchdogs|sleep|add-wants|add-requires
+    """R0 status|show|cat|is-active|is-enabled|is-failed|is-system-running|list-units|list-unit-files|list-timers|
+        list-sockets|list-jobs|list-dependencies|list-machines|list-paths|list-automounts|help|get-default|
+        show-environment|whoami
+    R1 start|restart|reload|try-restart|reload-or-restart|try-reload-or-restart|condrestart|force-reload|
+        reset-failed|daemon-reload
+    R2 stop|disable|enable|mask|unmask|edit|kill|isolate|set-default|daemon-reexec|reenable|preset|preset-all|link|
+        revert|set-property|set-environment|unset-environment|import-environment|reboot|kexec|soft-reboot|suspend|
+        hibernate|hybrid-sleep|rescue|emergency|default|freeze|thaw|bind|mount-image|cancel|clean|switch-root|
+        log-level|log-target|service-log-level|service-watchdogs|sleep|add-wants|add-requires
     R3 poweroff|halt|exit""",
     check=_systemctl, need="bus", plain=True, danger="-H,--host:!R2 --root:!R2 --image:!R2",
 )  # fmt: skip
@@ -206,85 +230,194 @@ def _resolve(call: Call, verb: str, rest: "list[Word]") -> None:
     call.judge.peers.append(("", 53, "dns"))
 
 
-_CTL = "--no-pager --no-legend -l,--full -a,--all -p,--property: --value -n,--lines: -o,--output: -q,--quiet -M,--machine: -H,--host:!R2 --no-ask-password -h,--help --version --json: -j --adjust-system-clock --monitor --static --transient --pretty --kill-whom: -s,--signal: --no-convert --user --system"
+_CTL = (
+    "--no-pager --no-legend -l,--full -a,--all -p,--property: --value -n,--lines: -o,--output: "
+    "-q,--quiet -M,--machine: -H,--host:!R2 --no-ask-password -h,--help --version --json: -j "
+    "--adjust-system-clock --monitor --static --transient --pretty --kill-whom: -s,--signal: "
+    "--no-convert --user --system"
+)
 
 PROGRAMS: dict[str, Program] = {
-    **many(
-        "ps free uptime vmstat mpstat iostat lscpu lsmem lspci lsusb lshw lsmod modinfo uname id who w users groups whoami pgrep pidof pstree pmap pwdx "
-        "lastb last nstat slabtop tload runlevel cpuid cpupower_ biosdecode numastat acpi hwinfo_ lsipc lslocks lsns lslogins_ "
-        "lsirq procinfo sar ifstat dstat pidstat_ nvidia-smi_ rocm-smi_ ipcs lsinitramfs lsinitrd lsscsi lsdev systemd-cgtop systemd-cgls systemd-detect-virt "
-        "systemd-delta systemd-path systemd-escape systemd-id128 sestatus getenforce getsebool aa-status loadavg locale cpu-checker kvm-ok virt-what os-prober_ sw_vers vm_stat machine mount_ "
-        "getcap getpcaps lsattr numfmt isainfo uuidgen mcookie ipmitool_ lsb_release hostid osqueryi_ smem uac ausearch aureport sulogin_",
-        reader("", operands="data"),
-    ),
+    **many("ps free uptime vmstat mpstat iostat lscpu lsmem lspci lsusb lshw lsmod modinfo uname id who w "
+        "users groups whoami pgrep pidof pstree pmap pwdx "
+        "lastb last nstat slabtop tload runlevel cpuid cpupower_ biosdecode numastat acpi hwinfo_ lsipc "
+        "lslocks lsns lslogins_ "
+        "lsirq procinfo sar ifstat dstat pidstat_ nvidia-smi_ rocm-smi_ ipcs lsinitramfs lsinitrd lsscsi "
+        "lsdev systemd-cgtop systemd-cgls systemd-detect-virt "
+        "systemd-delta systemd-path systemd-escape systemd-id128 sestatus getenforce getsebool aa-status "
+        "loadavg locale cpu-checker kvm-ok virt-what os-prober_ sw_vers vm_stat machine mount_ "
+        "getcap getpcaps lsattr numfmt isainfo uuidgen mcookie ipmitool_ lsb_release hostid osqueryi_ "
+        "smem uac ausearch aureport sulogin_", reader("", operands="data"),),
     "arch": reader("", operands="none"),
-    "lastlog": reader("-C,--clear!R2 -S,--set!R2 -b,--before: -t,--time: -u,--user: -R,--root:!R2 -h,--help", operands="data", unknown="R2"),
+    "lastlog": reader("-C,--clear!R2 -S,--set!R2 -b,--before: -t,--time: -u,--user: -R,--root:!R2 -h,--help",
+        operands="data", unknown="R2"),
     "faillog": reader("-a -u: -t: -l:!R2 -m:!R2 -r!R2 -R:!R2 -h", operands="data", unknown="R2"),
-    "dmidecode": reader("--dump-bin:!write --from-dump:!read -s: -t: -q -u -d:!R2 -H: --no-sysfs -V -h --string: --type: --dump --oem-string:", operands="data", unknown="R2"),
+    "dmidecode": reader(
+        "--dump-bin:!write --from-dump:!read -s: -t: -q -u -d:!R2 -H: --no-sysfs -V -h --string: --type: "
+        "--dump --oem-string:", operands="data", unknown="R2"),
     "sensors": reader("-s,--set!R2 -c:!read --bus-list -u -A -f -j -v -h", operands="data", unknown="R2"),
-    "inxi": reader("-U!R2 --update!R2 --recommends --output-file:!write --export:!write", operands="data", unknown="R0", plain=False),
+    "inxi": reader("-U!R2 --update!R2 --recommends --output-file:!write --export:!write", operands="data",
+        unknown="R0", plain=False),
     "utmpdump": reader("-f -r,--reverse!ok -o,--output:!write -h -V", unknown="R2"),
     **many("lstopo lstopo-no-graphics", reader("", operands="write", plain=False)),
-    "pv": reader("-o,--output:!write -P,--pidfile:!write -R,--remote:!R2 -d,--watchfd: -U,--store-and-forward:!write -S --stop-at-size -s: -L: -i: -w: -H: -N: -F: -D: -B: -p -t -e -r -a -b -n -q -W -l -0 -f -c -E -Z: -C -Y -K -X -v -h -V -I -T -A: -m: -x: -g -k -8 -u:", unknown="R2"),
-    **many("screenfetch neofetch fastfetch", reader("-s!R2 -S:!exec --config:!exec -c:!exec --gen-config?!R1 --gen-config-force!R1 --load-config:!exec", operands="data", plain=False, unknown="R0", check=lambda call, parsed: call.flag("helper"))),
-    "pidstat": reader("-e:!exec -T: -C: -G: -p: -U? -d -D -h -H -I -l -r -R -s -t -u -v -V -w --dec: --human -[0-9]", operands="data", unknown="R2"),
-    "sar": reader("-o:!write -f: -A -b -B -C -d -F -h -H -I: -m: -n: -p -P: -q -r -R -S -t -u -v -V -w -W -y -z -s? -e? -i: -[0-9]", operands="data", unknown="R0"),
+    "pv": reader("-o,--output:!write -P,--pidfile:!write -R,--remote:!R2 -d,--watchfd: "
+        "-U,--store-and-forward:!write -S --stop-at-size -s: -L: -i: -w: -H: -N: -F: -D: -B: -p -t -e -r "
+        "-a -b -n -q -W -l -0 -f -c -E -Z: -C -Y -K -X -v -h -V -I -T -A: -m: -x: -g -k -8 -u:", unknown="R2"),
+    **many("screenfetch neofetch fastfetch", reader(
+            "-s!R2 -S:!exec --config:!exec -c:!exec --gen-config?!R1 --gen-config-force!R1 --load-config:!exec",
+            operands="data", plain=False, unknown="R0", check=lambda call, parsed: call.flag("helper"))),
+    "pidstat": reader("-e:!exec -T: -C: -G: -p: -U? -d -D -h -H -I -l -r -R -s -t -u -v -V -w --dec: --human -[0-9]",
+        operands="data", unknown="R2"),
+    "sar": reader("-o:!write -f: -A -b -B -C -d -F -h -H -I: -m: -n: -p -P: -q -r -R -S -t -u -v -V -w -W -y -z -s? "
+        "-e? -i: -[0-9]", operands="data", unknown="R0"),
     "dstat": reader("--output:!write", operands="data", unknown="R0"),
-    "top": reader("-b,--batch -n,--iterations: -d,--delay: -p,--pid: -u: -U: -H -i -c -o: -s -S -w? -1 -e: -E: -h -v -O -l: -F -R -stats: -A", operands="data", unknown="R2"),
-    **many("htop btop atop glances nmon iotop iftop nethogs bmon ctop btm powertop", reader("-w:!write --export: --csv:!write -k!R2 --calibrate!R2 --auto-tune!R2 -C?!ok", operands="data", plain=False, unknown="R0")),
-    "dmesg": reader(
-        "-C,--clear!R2 -c,--read-clear!R2 -D,--console-off!R2 -d,--show-delta -E,--console-on!R2 -e,--reltime -F,--file:!read -f,--facility: -H,--human -k,--kernel -L,--color? "
-        "-l,--level: -n,--console-level:!R2 -P,--nopager --noescape -p,--force-prefix -r,--raw -S,--syslog -s,--buffer-size: -T,--ctime -t,--notime --time-format: -u,--userspace "
-        "-W,--follow-new -w,--follow -x,--decode --since: --until: -J,--json -h,--help -V,--version -K:", operands="none", unknown="R2"),
+    "top": reader("-b,--batch -n,--iterations: -d,--delay: -p,--pid: -u: -U: -H -i -c -o: -s -S -w? -1 -e: -E: -h "
+        "-v -O -l: -F -R -stats: -A", operands="data", unknown="R2"),
+    **many("htop btop atop glances nmon iotop iftop nethogs bmon ctop btm powertop", reader(
+            "-w:!write --export: --csv:!write -k!R2 --calibrate!R2 --auto-tune!R2 -C?!ok", operands="data",
+            plain=False, unknown="R0")),
+    "dmesg": reader("-C,--clear!R2 -c,--read-clear!R2 -D,--console-off!R2 -d,--show-delta -E,--console-on!R2 "
+        "-e,--reltime -F,--file:!read -f,--facility: -H,--human -k,--kernel -L,--color? "
+        "-l,--level: -n,--console-level:!R2 -P,--nopager --noescape -p,--force-prefix -r,--raw "
+        "-S,--syslog -s,--buffer-size: -T,--ctime -t,--notime --time-format: -u,--userspace "
+        "-W,--follow-new -w,--follow -x,--decode --since: --until: -J,--json -h,--help -V,--version -K:",
+        operands="none", unknown="R2"),
     "systemctl": SYSTEMCTL,
-    "journalctl": reader(
-        "-u,--unit: --user-unit: -n,--lines? -f,--follow -r,--reverse -o,--output: -p,--priority: -S,--since: -U,--until: -b,--boot? -k,--dmesg -x,--catalog -e,--pager-end -a,--all -q,--quiet "
-        "-g,--grep: --case-sensitive? -m,--merge --no-pager --no-hostname --no-full -l,--full --utc -D,--directory: --file: --root: --image: -t,--identifier: --facility: -F,--field: -N,--fields --list-boots --disk-usage "
-        "--header --verify --verify-key:!secret --system --user -M,--machine: --output-fields: --cursor: --after-cursor: --show-cursor --cursor-file:!write --list-catalog --dump-catalog --namespace: --truncate-newline --no-tail -T: --exclude-identifier: "
-        "--rotate!R2 --vacuum-size:!R3 --vacuum-time:!R3 --vacuum-files:!R3 -[0-9] --flush!R2 --sync!R2 --relinquish-var!R2 --smart-relinquish-var!R2 --update-catalog!R2 --setup-keys!R2 --interval: --force -h,--help --version -c: -i: --list-invocations --invocation: -I",
-        operands="data", need="bus", unknown="R2"),
-    "loginctl": verbs(_CTL, "R0 list-sessions|session-status|show-session|list-users|user-status|show-user|list-seats|seat-status|show-seat\nR1 lock-session|unlock-session|lock-sessions|unlock-sessions|activate\nR2 terminate-session|terminate-user|terminate-seat|kill-session|kill-user|enable-linger|disable-linger|attach|flush-devices", need="bus", plain=True),
-    "timedatectl": verbs(_CTL, "R0 status|show|list-timezones|timesync-status|show-timesync\nR2 set-time|set-timezone|set-ntp|set-local-rtc|ntp-servers|revert", need="bus", plain=True),
-    "hostnamectl": verbs(_CTL, "R0 status|show\nR2 set-hostname|hostname|set-icon-name|set-chassis|set-deployment|set-location", need="bus", plain=True, details={"hostname": lambda call, verb, rest: None}),
-    "localectl": verbs(_CTL, "R0 status|list-locales|list-keymaps|list-x11-keymap-models|list-x11-keymap-layouts|list-x11-keymap-variants|list-x11-keymap-options\nR2 set-locale|set-keymap|set-x11-keymap", need="bus", plain=True),
-    **many("resolvectl systemd-resolve", verbs(_CTL + " -4 -6 -i,--interface: -t,--type: -c,--class: --legend: --cache: --search: --raw --statistics --status", "R0 status|statistics|query|service|openpgp|tlsa|dns|domain|default-route|llmnr|mdns|dnsovertls|dnssec|nta|show-cache|show-server-state|monitor\nR2 flush-caches|reset-statistics|reset-server-features|revert|log-level", need="bus", details={"query": _resolve, "service": _resolve, "openpgp": _resolve, "tlsa": _resolve},
-        check=lambda call, verb, rest, level: call.note(R2, "resolved.set", "sets a link's name servers") if verb in ("dns", "domain", "default-route", "llmnr", "mdns", "dnsovertls", "dnssec", "nta") and len([w for w in rest if not (w.value or "").startswith("-")]) > 1 else None)),
-    "networkctl": verbs(_CTL + " -s,--stats", "R0 list|status|lldp|label|cat\nR2 up|down|renew|forcerenew|reconfigure|reload|delete|edit|mask|unmask", need="bus", plain=True),
-    "machinectl": verbs(_CTL, "R0 list|status|show|list-images|image-status|show-image\nR2 start|login|shell|enable|disable|poweroff|reboot|terminate|kill|copy-to|copy-from|bind|clone|rename|read-only|pull-tar|pull-raw|import-tar\nR3 remove|clean|set-limit", need="bus"),
-    "coredumpctl": verbs(_CTL + " -1 -S: -U: -r -F: -D: --file: --directory:", "R0 list|info\nR2 dump|debug|gdb", need="bus"),
-    "busctl": verbs(_CTL + " --address:!R2 --show-machine --unique --acquired --activatable --match: --size: --list --expect-reply: --auto-start: --allow-interactive-authorization: --timeout: --verbose -N", "R0 list|status|tree|introspect|get-property\nR2 call|set-property|emit|monitor|capture", need="bus"),
-    **many("dbus-send gdbus qdbus dbus-monitor", table("", operands="data", level="R2", text="talks to other programs over the bus")),
-    "systemd-analyze": verbs(_CTL + " --order --require --from-pattern: --to-pattern: --fuzz: --man: --iterations: --base-time: --threshold: --security-policy: --offline: --root: --image:", "R0 time|blame|critical-chain|plot|dot|dump|cat-config|unit-paths|calendar|timestamp|timespan|security|verify|condition|exit-status|capability|syscall-filter|filesystems|inspect-elf|unit-files|fdstore|architectures|has-tpm2|pcrs|srk\nR2 log-level|log-target|service-watchdogs|set-log-level", need="bus"),
+    "journalctl": reader("-u,--unit: --user-unit: -n,--lines? -f,--follow -r,--reverse -o,--output: -p,--priority: "
+        "-S,--since: -U,--until: -b,--boot? -k,--dmesg -x,--catalog -e,--pager-end -a,--all -q,--quiet "
+        "-g,--grep: --case-sensitive? -m,--merge --no-pager --no-hostname --no-full -l,--full --utc "
+        "-D,--directory: --file: --root: --image: -t,--identifier: --facility: -F,--field: -N,--fields "
+        "--list-boots --disk-usage "
+        "--header --verify --verify-key:!secret --system --user -M,--machine: --output-fields: --cursor: "
+        "--after-cursor: --show-cursor --cursor-file:!write --list-catalog --dump-catalog --namespace: "
+        "--truncate-newline --no-tail -T: --exclude-identifier: "
+        "--rotate!R2 --vacuum-size:!R3 --vacuum-time:!R3 --vacuum-files:!R3 -[0-9] --flush!R2 --sync!R2 "
+        "--relinquish-var!R2 --smart-relinquish-var!R2 --update-catalog!R2 --setup-keys!R2 --interval: "
+        "--force -h,--help --version -c: -i: --list-invocations --invocation: -I", operands="data", need="bus",
+        unknown="R2"),
+    "loginctl": verbs(_CTL,
+        """R0 list-sessions|session-status|show-session|list-users|user-status|show-user|list-seats|seat-status|
+            show-seat
+        R1 lock-session|unlock-session|lock-sessions|unlock-sessions|activate
+        R2 terminate-session|terminate-user|terminate-seat|kill-session|kill-user|enable-linger|disable-linger|
+        attach|flush-devices""", need="bus", plain=True),
+    "timedatectl": verbs(_CTL,
+        """R0 status|show|list-timezones|timesync-status|show-timesync
+        R2 set-time|set-timezone|set-ntp|set-local-rtc|ntp-servers|revert""", need="bus", plain=True),
+    "hostnamectl": verbs(_CTL,
+        "R0 status|show\nR2 set-hostname|hostname|set-icon-name|set-chassis|set-deployment|set-location", need="bus",
+        plain=True, details={"hostname": lambda call, verb, rest: None}),
+    "localectl": verbs(_CTL,
+        """R0 status|list-locales|list-keymaps|list-x11-keymap-models|list-x11-keymap-layouts|list-x11-keymap-variants|
+        list-x11-keymap-options
+        R2 set-locale|set-keymap|set-x11-keymap""", need="bus", plain=True),
+    **many("resolvectl systemd-resolve", verbs(
+            _CTL + " -4 -6 -i,--interface: -t,--type: -c,--class: --legend: --cache: --search: --raw --statistics "
+            "--status",
+            """R0 status|statistics|query|service|openpgp|tlsa|dns|domain|default-route|llmnr|mdns|dnsovertls|
+                dnssec|nta|
+        show-cache|show-server-state|monitor
+        R2 flush-caches|reset-statistics|reset-server-features|revert|log-level""", need="bus", details={
+                "query": _resolve, "service": _resolve, "openpgp": _resolve, "tlsa": _resolve}, check=lambda call,
+            verb, rest, level: call.note(R2, "resolved.set", "sets a link's name servers") if verb in ("dns",
+                "domain", "default-route", "llmnr", "mdns", "dnsovertls", "dnssec",
+                    "nta") and len([w for w in rest if not (
+                        w.value or "").startswith("-")]) > 1 else None)),
+    "networkctl": verbs(_CTL + " -s,--stats",
+        """R0 list|status|lldp|label|cat
+        R2 up|down|renew|forcerenew|reconfigure|reload|delete|edit|mask|unmask""", need="bus", plain=True),
+    "machinectl": verbs(_CTL,
+        """R0 list|status|show|list-images|image-status|show-image
+        R2 start|login|shell|enable|disable|poweroff|reboot|terminate|kill|copy-to|copy-from|bind|clone|rename|
+        read-only|pull-tar|pull-raw|import-tar
+        R3 remove|clean|set-limit""", need="bus"),
+    "coredumpctl": verbs(_CTL + " -1 -S: -U: -r -F: -D: --file: --directory:", "R0 list|info\nR2 dump|debug|gdb",
+        need="bus"),
+    "busctl": verbs(_CTL + " --address:!R2 --show-machine --unique --acquired --activatable --match: --size: --list "
+        "--expect-reply: --auto-start: --allow-interactive-authorization: --timeout: --verbose -N",
+        "R0 list|status|tree|introspect|get-property\nR2 call|set-property|emit|monitor|capture", need="bus"),
+    **many("dbus-send gdbus qdbus dbus-monitor", table("", operands="data", level="R2",
+            text="talks to other programs over the bus")),
+    "systemd-analyze": verbs(
+        _CTL + " --order --require --from-pattern: --to-pattern: --fuzz: --man: --iterations: --base-time: "
+        "--threshold: --security-policy: --offline: --root: --image:",
+        """R0 time|blame|critical-chain|plot|dot|dump|cat-config|unit-paths|calendar|timestamp|timespan|security|verify|
+        condition|exit-status|capability|syscall-filter|filesystems|inspect-elf|unit-files|fdstore|architectures|
+        has-tpm2|pcrs|srk
+        R2 log-level|log-target|service-watchdogs|set-log-level""", need="bus"),
     "service": custom(_service),
     "rc-service": custom(_service),
     **many("rc-status", reader("", operands="data")),
-    **many("chkconfig update-rc.d rc-update sysv-rc-conf update-alternatives", table("--list,-l!ok --display!ok --query!ok --get-selections!ok --help --version", operands="data", check=lambda call, parsed: None if any(parsed.has(n) for n in ("--list", "--display", "--query", "--get-selections")) else call.note(R2, f"system.{call.name}", "changes what starts or which program a name means"), unknown="R2")),
-    "supervisorctl": verbs("-c,--configuration: -s,--serverurl: -u: -p: -i", "R0 status|avail|pid|tail|version|maintail|help\nR1 start|restart\nR2 stop|reload|reread|update|shutdown|clear|add|remove|signal|fg|open", flags=("helper",)),
+    **many("chkconfig update-rc.d rc-update sysv-rc-conf update-alternatives", table(
+            "--list,-l!ok --display!ok --query!ok --get-selections!ok --help --version", operands="data",
+            check=lambda call, parsed: None if any(parsed.has(n) for n in ("--list", "--display", "--query",
+                    "--get-selections")) else call.note(R2, f"system.{call.name}",
+                "changes what starts or which program a name means"), unknown="R2")),
+    "supervisorctl": verbs("-c,--configuration: -s,--serverurl: -u: -p: -i",
+        """R0 status|avail|pid|tail|version|maintail|help
+        R1 start|restart
+        R2 stop|reload|reread|update|shutdown|clear|add|remove|signal|fg|open""", flags=("helper",)),
     **many("kill", custom(_kill)),
-    **many("pkill killall skill snice slay xkill killall5 zkill", table("-l,--list!ok", operands="data", check=lambda call, parsed: None if parsed.has("-l") else call.note(R2, "process.kill", "ends or signals processes by name"), unknown="R0")),
+    **many("pkill killall skill snice slay xkill killall5 zkill", table("-l,--list!ok", operands="data",
+            check=lambda call, parsed: None if parsed.has("-l") else call.note(R2, "process.kill",
+                "ends or signals processes by name"), unknown="R0")),
     "renice": table("", operands="data", level="R1"),
     **many("shutdown", custom(_shutdown)),
     **many("reboot poweroff halt", custom(_reboot)),
     **many("init telinit", custom(_init)),
-    "sysctl": reader("-a,-A,-X,--all -n,--values -N,--names -e,--ignore -q,--quiet -w,--write!R2 -p,--load?!R2 --system!R2 -b,--binary -r,--pattern: --deprecated --dry-run -d -f? -h,--help -V,--version", operands="data", check=_sysctl, unknown="R2"),
-    **many("modprobe rmmod insmod depmod update-initramfs dracut mkinitcpio mkinitrd kexec grub-install grub-mkconfig update-grub grub2-mkconfig grubby", table(
-        "-n,--dry-run!ok --show-depends,-D!ok -c,--showconfig!ok", operands="data", level="R2", text="changes the kernel or how the machine starts")),
-    **many("useradd adduser usermod groupadd addgroup groupmod gpasswd passwd chpasswd newusers chsh chfn chage vipw vigr visudo pwconv grpconv newgrp sg pam-auth-update authselect realm chgpasswd", custom(_bare_interactive)),
-    **many("userdel deluser groupdel delgroup", custom(lambda call: call.note(R3 if call.name in ("userdel", "deluser") else R2, f"users.{call.name}", "removes an account or group"))),
+    "sysctl": reader("-a,-A,-X,--all -n,--values -N,--names -e,--ignore -q,--quiet -w,--write!R2 -p,--load?!R2 "
+        "--system!R2 -b,--binary -r,--pattern: --deprecated --dry-run -d -f? -h,--help -V,--version",
+        operands="data", check=_sysctl, unknown="R2"),
+    **many("modprobe rmmod insmod depmod update-initramfs dracut mkinitcpio mkinitrd kexec grub-install "
+        "grub-mkconfig update-grub grub2-mkconfig grubby", table(
+            "-n,--dry-run!ok --show-depends,-D!ok -c,--showconfig!ok", operands="data", level="R2",
+            text="changes the kernel or how the machine starts")),
+    **many("useradd adduser usermod groupadd addgroup groupmod gpasswd passwd chpasswd newusers chsh chfn "
+        "chage vipw vigr visudo pwconv grpconv newgrp sg pam-auth-update authselect realm chgpasswd", custom(
+            _bare_interactive)),
+    **many("userdel deluser groupdel delgroup", custom(lambda call: call.note(R3 if call.name in ("userdel",
+                    "deluser") else R2, f"users.{call.name}", "removes an account or group"))),
     "crontab": table("-u: -l!ok -r!R3 -e!R2 -i -s -V -T:!ok -n -c", operands="data", check=_crontab),
-    **many("swapoff swapon", table("-s,--summary!ok --show?!ok -v --noheadings --raw --bytes --version --help", operands="data", check=lambda call, parsed: None if parsed.has("-s") or parsed.has("--show") or not (parsed.options or parsed.operands) else call.note(R2, "system.swap", "changes swap"), unknown="R2")),
-    **many("setenforce semodule aa-enforce aa-complain aa-disable apparmor_parser auditctl augenrules", table("-l,--list!ok -s!ok --list-modules", operands="data", check=lambda call, parsed: None if (parsed.has("-l") or parsed.has("-s")) and call.name in ("auditctl", "semodule") else call.note(R2, f"security.{call.name}", "changes the security policy"), unknown="R2")),
+    **many("swapoff swapon", table("-s,--summary!ok --show?!ok -v --noheadings --raw --bytes --version --help",
+            operands="data", check=lambda call, parsed: None if parsed.has("-s") or parsed.has("--show") or not (
+                parsed.options or parsed.operands) else call.note(R2, "system.swap", "changes swap"), unknown="R2")),
+    **many("setenforce semodule aa-enforce aa-complain aa-disable apparmor_parser auditctl augenrules", table(
+            "-l,--list!ok -s!ok --list-modules", operands="data", check=lambda call, parsed: None if (parsed.has(
+                    "-l") or parsed.has("-s")) and call.name in ("auditctl", "semodule") else call.note(R2,
+                f"security.{call.name}", "changes the security policy"), unknown="R2")),
     **many("logger wall write mesg", table("", operands="data", level="R1", text="writes to logs or terminals")),
-    "logrotate": table("-d,--debug!ok -v -s:!write -f,--force", operands="data", check=lambda call, parsed: None if parsed.has("-d") else call.note(R2, "logs.rotate", "rotates logs and runs their scripts"), unknown="R2"),
+    "logrotate": table("-d,--debug!ok -v -s:!write -f,--force", operands="data",
+        check=lambda call, parsed: None if parsed.has(
+            "-d") else call.note(R2, "logs.rotate", "rotates logs and runs their scripts"), unknown="R2"),
     **many("lslogins", reader("", operands="data")),
-    **many("nvidia-smi", reader("-q -L -l: -i: -d: -x -f:!write --query-gpu: --format: --query-compute-apps: --loop: --help -h --list-gpus topo dmon pmon -lms: -B", operands="data", unknown="R2")),
+    **many("nvidia-smi", reader(
+            "-q -L -l: -i: -d: -x -f:!write --query-gpu: --format: --query-compute-apps: --loop: --help -h "
+            "--list-gpus topo dmon pmon -lms: -B", operands="data", unknown="R2")),
     **many("lsof", reader("", operands="data", need="observe", plain=False)),
-    "fuser": reader("-a,--all -c -f -i -k,--kill!R2 -l,--list-signals -M -m,--mount -n,--namespace: -s -u,--user -v,--verbose -w -V -4 -6 --inode -I", operands="data", need="observe", plain=False, unknown="R2"),
-    "ldd": table("", operands="data", level="R2", text="ldd can run the program that it looks at", rule="program.ldd"),
-    "ldconfig": table("-p,--print-cache!ok -v -V --version --help -N -X", operands="data", check=lambda call, parsed: None if parsed.has("-p") or parsed.has("-V") else call.note(R2, "system.ldconfig", "rebuilds the linker cache"), unknown="R2"),
+    "fuser": reader("-a,--all -c -f -i -k,--kill!R2 -l,--list-signals -M -m,--mount -n,--namespace: -s -u,--user "
+        "-v,--verbose -w -V -4 -6 --inode -I", operands="data", need="observe", plain=False, unknown="R2"),
+    "ldd": table("", operands="data", level="R2", text="ldd can run the program that it looks at",
+        rule="program.ldd"),
+    "ldconfig": table("-p,--print-cache!ok -v -V --version --help -N -X", operands="data", check=lambda call,
+        parsed: None if parsed.has("-p") or parsed.has("-V") else call.note(R2, "system.ldconfig",
+            "rebuilds the linker cache"), unknown="R2"),
     **many("tuned-adm", verbs("", "R0 active|list|recommend|verify|profile_info\nR2 profile|off|auto_profile")),
     "getent": custom(_getent, plain=True),
-    **many("qm pct pvesh pveum xe xl", verbs("-h", "R0 list|config|status|showcmd|pending|listsnapshot|get|ls|version|info|vm-list|host-list|sr-list|top|uptime|vcpu-list|dmesg\nR1 start|resume\nR3 destroy|delete|delsnapshot|rollback|vm-destroy|vm-uninstall|sr-destroy|snapshot-destroy")),
-    "virsh": verbs("-c,--connect: -r,--readonly -q -t -v -V -k: -K: -d: -h,--help --version -l: -e:", "R0 list|dominfo|domstate|dumpxml|nodeinfo|net-list|net-info|net-dumpxml|pool-list|pool-info|pool-dumpxml|vol-list|vol-info|vol-dumpxml|snapshot-list|snapshot-info|snapshot-dumpxml|domiflist|domblklist|domblkinfo|domblkstat|domifaddr|domifstat|domstats|dommemstat|vcpuinfo|vcpucount|capabilities|version|uri|hostname|sysinfo|iface-list|iface-dumpxml|nodedev-list|nodedev-dumpxml|nwfilter-list|secret-list|domid|domname|domuuid|cpu-stats|nodememstats|nodecpustats|help|net-dhcp-leases|freecell\nR1 start|resume|reboot|net-start|pool-start|pool-refresh\nR3 destroy|undefine|vol-delete|pool-delete|pool-destroy|snapshot-delete|snapshot-revert|net-destroy|net-undefine|vol-wipe|managedsave-remove|pool-undefine", flags=("helper",)),
+    **many("qm pct pvesh pveum xe xl", verbs("-h",
+            """R0 list|config|status|showcmd|pending|listsnapshot|get|ls|version|info|vm-list|host-list|sr-list|
+                top|uptime|
+        vcpu-list|dmesg
+        R1 start|resume
+        R3 destroy|delete|delsnapshot|rollback|vm-destroy|vm-uninstall|sr-destroy|snapshot-destroy""")),
+    "virsh": verbs("-c,--connect: -r,--readonly -q -t -v -V -k: -K: -d: -h,--help --version -l: -e:",
+        """R0 list|dominfo|domstate|dumpxml|nodeinfo|net-list|net-info|net-dumpxml|pool-list|pool-info|
+            pool-dumpxml|vol-list|
+        vol-info|vol-dumpxml|snapshot-list|snapshot-info|snapshot-dumpxml|domiflist|domblklist|domblkinfo|domblkstat|
+        domifaddr|domifstat|domstats|dommemstat|vcpuinfo|vcpucount|capabilities|version|uri|hostname|sysinfo|
+        iface-list|iface-dumpxml|nodedev-list|nodedev-dumpxml|nwfilter-list|secret-list|domid|domname|domuuid|
+        cpu-stats|nodememstats|nodecpustats|help|net-dhcp-leases|freecell
+        R1 start|resume|reboot|net-start|pool-start|pool-refresh
+        R3 destroy|undefine|vol-delete|pool-delete|pool-destroy|snapshot-delete|snapshot-revert|net-destroy|
+        net-undefine|vol-wipe|managedsave-remove|pool-undefine""", flags=("helper",)),
     "sync": table("", operands="data", level="R1"),
 }  # fmt: skip

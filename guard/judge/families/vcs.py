@@ -6,21 +6,28 @@ from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": (
-        "git status", "git log --oneline -5", "git diff HEAD~1", "git -C /srv/app status -s", "git show HEAD", "git branch", "git branch -a", "git branch --show-current", "git tag -l 'v*'", "git tag",
-        "git remote -v", "git remote get-url origin", "git stash list", "git rev-parse HEAD", "git ls-files", "git blame f", "git config --get user.name", "git config -l", "git --no-pager log", "git grep foo",
-        "git reflog", "git describe --tags", "git shortlog -sn", "git worktree list", "git submodule status", "git ls-remote origin", "git fetch --dry-run", "git branch --list 'x*'", "git push --dry-run", "gh pr list", "git -c color.ui=false diff", "git clean -n",
-    ),
-    "R1": ("git add .", "git commit -m x", "git stash", "git checkout -b x", "git switch main", "git branch x", "git tag v1", "git fetch", "git init", "git config user.name x"),
-    "R2": (
-        "git pull", "git push", "git merge x", "git clone https://x/y", "git -c core.pager=x log", "git -c core.fsmonitor=x status", "git --exec-path=/x status", "git ls-remote --upload-pack=x y",
-        "git diff --ext-diff", "git grep -Ox foo", "git grep --open-files-in-pager=x foo", "git bisect run x", "git submodule update --init", "git config core.pager x", "git foo", "git difftool", "git $X", "git archive --remote=x HEAD",
-        "git --git-dir=/tmp/x status", "git config --global alias.x '!id'", "git branch -d x", "git rebase -x id",
-    ),
-    "R3": (
-        "git push --force", "git push -f", "git push origin +main", "git push origin :x", "git push --delete origin x", "git push --mirror", "git reset --hard", "git clean -fd", "git clean -f", "git checkout -- f", "git checkout .", "git restore f",
-        "git branch -D x", "git stash drop", "git stash clear", "git filter-branch --all", "git reflog expire --all", "git gc --prune=now", "git rebase main", "git commit --amend", "git tag -d v1", "git push --force-with-lease", "git worktree remove -f x", "git checkout -f main", "git update-ref -d x", "git switch --discard-changes x", "git rm -rf x",
-    ),
+    "R0": ("git status", "git log --oneline -5", "git diff HEAD~1", "git -C /srv/app status -s", "git show HEAD",
+        "git branch", "git branch -a", "git branch --show-current", "git tag -l 'v*'", "git tag", "git remote -v",
+        "git remote get-url origin", "git stash list", "git rev-parse HEAD", "git ls-files", "git blame f",
+        "git config --get user.name", "git config -l", "git --no-pager log", "git grep foo", "git reflog",
+        "git describe --tags", "git shortlog -sn", "git worktree list", "git submodule status",
+        "git ls-remote origin", "git fetch --dry-run", "git branch --list 'x*'", "git push --dry-run", "gh pr list",
+        "git -c color.ui=false diff", "git clean -n",),
+    "R1": ("git add .", "git commit -m x", "git stash", "git checkout -b x", "git switch main", "git branch x",
+        "git tag v1", "git fetch", "git init", "git config user.name x"),
+    "R2": ("git pull", "git push", "git merge x", "git clone https://x/y", "git -c core.pager=x log",
+        "git -c core.fsmonitor=x status", "git --exec-path=/x status", "git ls-remote --upload-pack=x y",
+        "git diff --ext-diff", "git grep -Ox foo", "git grep --open-files-in-pager=x foo", "git bisect run x",
+        "git submodule update --init", "git config core.pager x", "git foo", "git difftool", "git $X",
+        "git archive --remote=x HEAD", "git --git-dir=/tmp/x status", "git config --global alias.x '!id'",
+        "git branch -d x", "git rebase -x id",),
+    "R3": ("git push --force", "git push -f", "git push origin +main", "git push origin :x",
+        "git push --delete origin x", "git push --mirror", "git reset --hard", "git clean -fd", "git clean -f",
+        "git checkout -- f", "git checkout .", "git restore f", "git branch -D x", "git stash drop",
+        "git stash clear", "git filter-branch --all", "git reflog expire --all", "git gc --prune=now",
+        "git rebase main", "git commit --amend", "git tag -d v1", "git push --force-with-lease",
+        "git worktree remove -f x", "git checkout -f main", "git update-ref -d x", "git switch --discard-changes x",
+        "git rm -rf x",),
 }  # fmt: skip
 
 _HARMLESS_SETTINGS = (
@@ -61,11 +68,17 @@ def _setting(call: Call, value: "str | None", word: Word) -> None:
 
 
 _OPTIONS = (
-    "-C: -c: --exec-path?!R2 --html-path --man-path --info-path -p,--paginate!helper -P,--no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks "
-    "--no-advice --bare --git-dir:!config --work-tree:!config --namespace: --super-prefix: --config-env:!R2 --literal-pathspecs --glob-pathspecs "
+    "-C: -c: --exec-path?!R2 --html-path --man-path --info-path -p,--paginate!helper -P,--no-pager "
+    "--no-replace-objects --no-lazy-fetch --no-optional-locks "
+    "--no-advice --bare --git-dir:!config --work-tree:!config --namespace: --super-prefix: "
+    "--config-env:!R2 --literal-pathspecs --glob-pathspecs "
     "--noglob-pathspecs --icase-pathspecs --list-cmds: --attr-source: -h,--help -v,--version"
+)  # fmt: skip
+_DANGER = (
+    "--output:!write --ext-diff!R2 --textconv!helper -O?!R2 --open-files-in-pager?!R2 "
+    "--upload-pack:!R2 --receive-pack:!R2 --exec:!R2 --remote:!R2 --lost-found!R1 --in-place!R1 "
+    "--trim-empty --no-index"
 )
-_DANGER = "--output:!write --ext-diff!R2 --textconv!helper -O?!R2 --open-files-in-pager?!R2 --upload-pack:!R2 --receive-pack:!R2 --exec:!R2 --remote:!R2 --lost-found!R1 --in-place!R1 --trim-empty --no-index"
 
 
 def _words(rest: "list[Word]") -> "tuple[set[str], list[str], bool]":
@@ -490,19 +503,29 @@ _HEAD = Grammar("posix " + _OPTIONS)
 
 GIT = verbs(
     _OPTIONS,
-    """R0 status|log|diff|show|rev-parse|rev-list|ls-files|ls-tree|blame|annotate|describe|shortlog|cat-file|for-each-ref|show-ref|show-branch|merge-base|name-rev|grep|count-objects|check-ignore|check-attr|check-ref-format|diff-tree|diff-index|diff-files|whatchanged|cherry|var|version|help|range-diff|verify-commit|verify-tag|fsck|get-tar-commit-id|stripspace|patch-id|column|interpret-trailers|check-mailmap|verify-pack|show-index|archive|branch|tag|remote|config|stash|submodule|worktree|reflog|notes|bisect|push|fetch|ls-remote|clean|commit|rm|restore|checkout|switch|reset|rebase|symbolic-ref|update-ref|hash-object|gc|prune|bundle|request-pull|replace|lfs|maintenance|sparse-checkout|rerere|bugreport|diagnose|for-each-repo
-    R1 merge-tree|unpack-file|add|init|mv|merge-file|write-tree|commit-tree|mktree|mktag|stage|checkout-index|read-tree|update-index|format-patch
-    R2 clone|pull|merge|cherry-pick|revert|am|apply|difftool|mergetool|repack|pack-refs|daemon|send-email|imap-send|svn|p4|cvsimport|fast-import|fast-export|instaweb|gui|citool|credential|credential-store|shell|upload-pack|receive-pack|http-backend|prune-packed
+    """R0 status|log|diff|show|rev-parse|rev-list|ls-files|ls-tree|blame|annotate|describe|shortlog|cat-file|
+        for-each-ref|show-ref|show-branch|merge-base|name-rev|grep|count-objects|check-ignore|check-attr|
+        check-ref-format|diff-tree|diff-index|diff-files|whatchanged|cherry|var|version|help|range-diff|
+        verify-commit|verify-tag|fsck|get-tar-commit-id|stripspace|patch-id|column|interpret-trailers|check-mailmap|
+        verify-pack|show-index|archive|branch|tag|remote|config|stash|submodule|worktree|reflog|notes|bisect|push|
+        fetch|ls-remote|clean|commit|rm|restore|checkout|switch|reset|rebase|symbolic-ref|update-ref|hash-object|gc|
+        prune|bundle|request-pull|replace|lfs|maintenance|sparse-checkout|rerere|bugreport|diagnose|for-each-repo
+    R1 merge-tree|unpack-file|add|init|mv|merge-file|write-tree|commit-tree|mktree|mktag|stage|checkout-index|
+        read-tree|update-index|format-patch
+    R2 clone|pull|merge|cherry-pick|revert|am|apply|difftool|mergetool|repack|pack-refs|daemon|send-email|imap-send|
+        svn|p4|cvsimport|fast-import|fast-export|instaweb|gui|citool|credential|credential-store|shell|upload-pack|
+        receive-pack|http-backend|prune-packed
     R3 filter-branch|filter-repo|quiltimport""",
     danger=_DANGER, check=_check, none="R0",
-    details={
-        "push": _push, "branch": _branch, "tag": _tag, "checkout": _checkout, "switch": _checkout, "restore": _restore, "reset": _reset, "clean": _clean,
-        "stash": _stash, "remote": _remote, "config": _config, "submodule": _submodule, "worktree": _worktree, "reflog": _reflog, "commit": _commit,
-        "fetch": _fetch, "ls-remote": _lsremote, "gc": _gc, "prune": _gc, "rm": _rm, "rebase": _rebase, "bisect": _bisect, "notes": _notes,
-        "symbolic-ref": _symbolic, "update-ref": _symbolic, "hash-object": _hashobject, "archive": _archive,
-        **dict.fromkeys(("bundle", "replace", "lfs", "maintenance", "sparse-checkout", "rerere"), lambda call, verb, rest: _second(call, verb, rest)),
-        **dict.fromkeys(("bugreport", "diagnose", "for-each-repo", "request-pull"), lambda call, verb, rest: call.note(R2, f"git.{verb}", f"git {verb}")),
-    },
+    details={"push": _push, "branch": _branch, "tag": _tag, "checkout": _checkout, "switch": _checkout,
+        "restore": _restore, "reset": _reset, "clean": _clean, "stash": _stash, "remote": _remote, "config": _config,
+        "submodule": _submodule, "worktree": _worktree, "reflog": _reflog, "commit": _commit, "fetch": _fetch,
+        "ls-remote": _lsremote, "gc": _gc, "prune": _gc, "rm": _rm, "rebase": _rebase, "bisect": _bisect,
+        "notes": _notes, "symbolic-ref": _symbolic, "update-ref": _symbolic, "hash-object": _hashobject,
+        "archive": _archive, **dict.fromkeys(("bundle", "replace", "lfs", "maintenance", "sparse-checkout", "rerere"),
+            lambda call, verb, rest: _second(call, verb, rest)), **dict.fromkeys(("bugreport", "diagnose",
+                "for-each-repo", "request-pull"), lambda call, verb, rest: call.note(R2, f"git.{verb}",
+                f"git {verb}")),},
 )  # fmt: skip
 
 
@@ -510,23 +533,42 @@ def _second(call: Call, verb: str, rest: "list[Word]") -> None:
     """Verbs whose second word says whether they read."""
     what = next((word.value for word in rest if word.value is not None and not word.value.startswith("-")), "")
     if (verb, what) in (
-        ("bundle", "verify"), ("bundle", "list-heads"), ("replace", ""), ("lfs", "ls-files"), ("lfs", "status"), ("lfs", "env"), ("lfs", "version"),
-        ("sparse-checkout", "list"), ("rerere", "status"), ("rerere", "diff"), ("rerere", "remaining"), ("lfs", "locks"),
+        ("bundle", "verify"), ("bundle", "list-heads"), ("replace", ""), ("lfs", "ls-files"), ("lfs", "status"), (
+            "lfs", "env"), ("lfs", "version"),
+        ("sparse-checkout", "list"), ("rerere", "status"), ("rerere", "diff"), ("rerere", "remaining"), ("lfs",
+            "locks"),
     ):  # fmt: skip
         return
     call.note(R2, f"git.{verb}", f"git {verb} {what}".rstrip())
 
 
-_FORGE = """R0 pr list|pr view|pr status|pr diff|pr checks|issue list|issue view|issue status|repo view|repo list|run list|run view|run watch|workflow list|workflow view|release list|release view|gist list|gist view|auth status|label list|search repos|search issues|search prs|search code|search commits|status|cache list|secret list|variable list|ssh-key list|gpg-key list|org list|project list|project view|ruleset list|ruleset view|mr list|mr view|mr diff|ci list|ci status|ci view|ci trace|pipeline list|version|help|config list|config get|alias list|extension list
-R1 pr checkout|issue comment|pr comment|pr review|issue create|pr create|repo clone|gist clone|issue reopen|pr reopen|pr ready|repo fork
-R2 auth token|auth login|api|workflow run|pr merge|pr close|issue close|run rerun|run cancel|release create|release upload
-R3 repo delete|release delete|issue delete|gist delete|secret delete|variable delete|repo archive|run delete|cache delete|ssh-key delete|label delete|project delete|release delete-asset"""
+_FORGE = """R0 pr list|pr view|pr status|pr diff|pr checks|issue list|issue view|issue status|repo view|
+        repo list|run list|
+        run view|run watch|workflow list|workflow view|release list|release view|gist list|gist view|auth status|
+        label list|search repos|search issues|search prs|search code|search commits|status|cache list|secret list|
+        variable list|ssh-key list|gpg-key list|org list|project list|project view|ruleset list|ruleset view|mr list|
+        mr view|mr diff|ci list|ci status|ci view|ci trace|pipeline list|version|help|config list|config get|
+        alias list|extension list
+R1 pr checkout|issue comment|pr comment|pr review|issue create|pr create|repo clone|gist clone|issue reopen|
+        pr reopen|pr ready|repo fork
+R2 auth token|auth login|api|workflow run|pr merge|pr close|issue close|run rerun|run cancel|release create|
+        release upload
+R3 repo delete|release delete|issue delete|gist delete|secret delete|variable delete|repo archive|run delete|
+        cache delete|ssh-key delete|label delete|project delete|release delete-asset"""  # fmt: skip
 
 
 PROGRAMS: dict[str, Program] = {
     **many("git", custom(_git)),
-    **many("gh glab", verbs("-R,--repo: --hostname: -h,--help --version", _FORGE, flags=("helper", "egress"), danger="-w,--web!R1 --show-token!secret -t?!ok")),
-    **many("svn hg bzr", verbs("-R: --cwd: -q -v --config:!R2 --config-option:!R2 --debugger!R2 --version -h --help --username: --password:!secret --non-interactive", "R0 status|st|log|diff|info|list|ls|cat|blame|annotate|proplist|propget|heads|branches|tags|parents|identify|id|summary|manifest|files|paths|root|version|help\nR3 strip|revert|purge", flags=("helper",), danger="--diff-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write")),
+    **many("gh glab", verbs("-R,--repo: --hostname: -h,--help --version", _FORGE, flags=("helper", "egress"),
+            danger="-w,--web!R1 --show-token!secret -t?!ok")),
+    **many("svn hg bzr", verbs(
+            "-R: --cwd: -q -v --config:!R2 --config-option:!R2 --debugger!R2 --version -h --help --username: "
+            "--password:!secret --non-interactive",
+            """R0 status|st|log|diff|info|list|ls|cat|blame|annotate|proplist|propget|heads|branches|tags|
+                parents|identify|id|
+        summary|manifest|files|paths|root|version|help
+        R3 strip|revert|purge""", flags=("helper",),
+            danger="--diff-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write")),
     **many("tig lazygit gitk", verbs("", "R0 status|log|show|blame", default="R2", none="R0", flags=("helper",))),
     "git-lfs": verbs("", "R0 ls-files|status|env|version|locks"),
 }  # fmt: skip

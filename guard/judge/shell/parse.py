@@ -64,8 +64,10 @@ _STATEMENTS = frozenset(
     )
 )  # fmt: skip
 _ASCII = bytes(byte if byte < 0x80 else 0x25 for byte in range(256))
-"""The grammar's scanner looks code points up in a table of 256 entries and can crash on large ones, and it takes some of
-them for blanks, which bash does not. So it is shown `%` for every byte above ASCII: an ordinary character of a word, and
+"""The grammar's scanner looks code points up in a table of 256 entries and can crash on large ones, and it
+takes some of
+them for blanks, which bash does not. So it is shown `%` for every byte above ASCII: an ordinary character of
+a word, and
 none of a name. Texts are taken from the source itself."""
 _BAD_CONTROLS = bytes([*range(0x01, 0x09), *range(0x0B, 0x20), 0x7F])
 _CONTROL_TEXT = frozenset(
@@ -891,7 +893,8 @@ class _Reader:
         children = node.children
         items: list[Node] = []
         if self.source[first] == 0x60 and b"\\" in self.source[first:last]:
-            # Inside backticks bash takes `\$`, `\``, `\\` (and `\"` within double quotes) apart before it reads the text.
+            # Inside backticks bash takes `\$`, `\``, `\\` (and `\"` within double quotes) apart before it
+            # reads the text.
             body = self.source[first + 1 : last - 1]
             if last - first < 2 or self.source[last - 1] != 0x60:
                 items.append(Opaque((first, last), "shell.backtick", "a substitution that does not end"))
