@@ -21,22 +21,52 @@ def _extension(package: str) -> "Any":
     """The package's `_binding` extension module, without running the package's `__init__`."""
     name = f"{package}._binding"
     found = sys.modules.get(name)
-    if found is not None:
-        return found
+    if found is None:
+        found = _load(package, name)
+    return found if found is not None else __import__(name, fromlist=["_binding"])
+
+
+def _load(package: str, name: str) -> "Any":
+    """Loads the extension by its path; None when that does not work.
+
+    While it loads, the binding asks for `re.compile` (for queries) and `enum.IntEnum` (for its log),
+        neither of which is
+    is used here and which cost 15 ms together; unless they are loaded already, it gets stand-ins.
+    """
     from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, PathFinder
 
     spec = PathFinder.find_spec(package)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        for suffix in EXTENSION_SUFFIXES:
-            path = f"{folder}/_binding{suffix}"
-            loader = ExtensionFileLoader(name, path)
-            try:
-                module = loader.create_module(ModuleSpec(name, loader, origin=path))
-                loader.exec_module(module)
-            except (ImportError, OSError):
-                continue
-            return module
-    return __import__(name, fromlist=["_binding"])
+    borrowed = [module for module in ("re", "enum") if module not in sys.modules]
+    for module in borrowed:
+        stand_in: Any = type(sys)(module)
+        stand_in.compile = _compile_late
+        stand_in.IntEnum = _numbers
+        sys.modules[module] = stand_in
+    try:
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for suffix in EXTENSION_SUFFIXES:
+                path = f"{folder}/_binding{suffix}"
+                loader = ExtensionFileLoader(name, path)
+                try:
+                    made = loader.create_module(ModuleSpec(name, loader, origin=path))
+                    loader.exec_module(made)
+                except (ImportError, OSError):
+                    continue
+                return made
+    finally:
+        for module in borrowed:
+            del sys.modules[module]
+    return None
+
+
+def _compile_late(*args: "Any") -> "Any":
+    import re
+
+    return re.compile(*args)
+
+
+def _numbers(name: str, *_: "Any") -> type:
+    return type(name, (int,), {})
 
 
 def parser() -> "Any":

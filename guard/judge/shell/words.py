@@ -136,10 +136,13 @@ def _sequence(inside: str) -> "list[str] | None":
     ends = inside.split("..")
     if len(ends) not in (2, 3):
         return None
-    if all(len(end) == 1 and end.isascii() and end.isalpha() for end in ends[:2]) and len(ends) == 2:
+    if all(len(end) == 1 and end.isascii() and end.isalpha() for end in ends[:2]):
         first, last = ord(ends[0]), ord(ends[1])
-        step = 1 if last >= first else -1
-        return [chr(code) for code in range(first, last + step, step)]
+        if len(ends) == 3 and not ends[2].lstrip("-").isdigit():
+            return None
+        step = (abs(int(ends[2])) or 1) if len(ends) == 3 else 1
+        codes = range(first, last + 1, step) if last >= first else range(first, last - 1, -step)
+        return [chr(code) for code in codes]
     try:
         numbers = [int(end) for end in ends]
     except ValueError:
