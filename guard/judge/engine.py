@@ -45,7 +45,7 @@ HARMLESS_VARIABLES = frozenset(
         "SYSTEMD_LESS", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "DEBIAN_FRONTEND", "TIMEFORMAT", "OPTIND",
         "OPTARG", "REPLY", "SECONDS", "RANDOM", "AWS_DEFAULT_OUTPUT", "AWS_REGION", "AWS_DEFAULT_REGION", "CI",
         "COLORTERM", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8",
-        "GODEBUG", "HISTTIMEFORMAT", "HISTCONTROL", "PS1", "PS2", "PS3", "PS4", "LIBVIRT_DEFAULT_URI",
+        "GODEBUG", "HISTTIMEFORMAT", "HISTCONTROL", "PS1", "PS2", "PS3", "LIBVIRT_DEFAULT_URI",
         "COMPOSE_PROJECT_NAME",)
 )  # fmt: skip
 AMBIENT_VARIABLES = frozenset(
@@ -280,6 +280,11 @@ class Judge:
         if name.startswith("OPSAGENT_"):
             self.own_touched = name
             self.note(R2, "own.variable", f"sets {name}, which opsagent itself obeys", assign.span, "law 6")
+        elif name == "PS4":
+            if value is None or "$" in value or "`" in value:
+                self.note(
+                    R2, "shell.variable", "sets PS4, which bash expands for each traced command", assign.span, "law 2"
+                )
         elif name in PAGER_VARIABLES and value in ("cat", "", "/bin/cat", "/usr/bin/cat"):
             return
         elif name in AMBIENT_VARIABLES and value is not None and not value.startswith(paths.SHARED_FOLDERS):
@@ -408,7 +413,7 @@ class Judge:
                     self.effects.append(("secret-read", place))
                 else:
                     self.effects.append(("read", place))
-        if word.value is None:
+        if word.value is None or word.globs:
             self.plain = False
 
     def write_path(

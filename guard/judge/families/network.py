@@ -118,7 +118,7 @@ _CURL = Grammar(
     "--location-trusted!R2 -V,--version -h,--help -M,--manual -a,--append!R2 -l,--list-only "
     "-R,--remote-time --xattr!R1 --engine:!R2 --rate: --expect100-timeout: "
     "--happy-eyeballs-timeout-ms: --cert-status --ssl-reqd --ssl --tr-encoding --trace-time --no-alpn "
-    "--fail-early --next,-:"
+    "--fail-early --next"
 )  # fmt: skip
 
 
@@ -165,6 +165,8 @@ def _curl(call: Call) -> None:
             url_peer(call, option.value)
         elif name in ("--resolve", "--connect-to"):
             call.note(R2, "curl.redirected", "talks to another host than the address says", option.word, "law 10")
+        elif name == "-w" and (value is None or "%output" in value):
+            call.note(R2, "curl.write-out", "the format can write files", option.word)
         elif name == "-w" and value and value.startswith("@"):
             call.reads(Word(option.word.span, value[1:], (), True))
         elif name == "-o" and value is not None and "#" in value:

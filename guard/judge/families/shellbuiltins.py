@@ -176,7 +176,7 @@ def _builtin(call: Call) -> None:
 
 
 def _complete(call: Call) -> None:
-    if any(word.value is None or word.value[:2] in ("-C", "-F") for word in call.args):
+    if any(word.value is None or word.value[:2] in ("-C", "-F", "-x", "-f") for word in call.args):
         call.note(R2, "shell.complete", "registers code for completion", None, "law 2")
 
 
@@ -196,7 +196,7 @@ def value_is_function(value: str) -> bool:
 
 PROGRAMS: dict[str, Program] = {
     **many(": true false exit return break continue shift wait jobs type pwd times ulimit umask shopt caller "
-        "dirs unalias logout " "compgen unset help local", reader("", operands="data"),),
+        "dirs unalias logout " "unset help local", reader("", operands="data"),),
     "echo": reader("", operands="data"),
     "printf": custom(_printf, plain=True),
     **many("test [", custom(_test, plain=True)),
@@ -214,7 +214,7 @@ PROGRAMS: dict[str, Program] = {
     **many("read mapfile readarray getopts let", custom(_names, plain=True)),
     **many("export declare typeset readonly", custom(_export, plain=True)),
     "history": custom(_history, plain=True),
-    **many("complete compopt bind", custom(_complete)),
+    **many("complete compopt bind compgen", custom(_complete)),
     **many("fg bg disown", table("", operands="data", level="R0")),
     "suspend": table("", operands="data", level="R1"),
     "fc": table("-l -n -r -e:!exec -s!exec", operands="data", level="R2", text="edits and runs old commands"),

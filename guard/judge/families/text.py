@@ -23,6 +23,11 @@ EXAMPLES = {
 }  # fmt: skip
 
 
+def _diff(call: Call, parsed: Parsed) -> None:
+    if parsed.has("-r"):
+        call.flag("recursive-read")
+
+
 def _uniq(call: Call, parsed: Parsed) -> None:
     operands = parsed.operands
     if operands:
@@ -143,7 +148,7 @@ PROGRAMS: dict[str, Program] = {
         "-A,--show-all --theme: -H: -P --paging:", plain=False, unknown="R2"),
     "tail": reader("-f,--follow? -F -n,--lines: -c,--bytes: -q,--quiet -v,--verbose -s,--sleep-interval: --pid: "
         "--retry -z -[0-9]"),
-    "diff": reader("-l,--paginate!helper", unknown="R0"),
+    "diff": reader("-l,--paginate!helper -r,--recursive", unknown="R0", check=_diff),
     "sort": reader("-b,--ignore-leading-blanks -d,--dictionary-order -f,--ignore-case -g,--general-numeric-sort "
         "-i,--ignore-nonprinting -M,--month-sort "
         "-h,--human-numeric-sort -n,--numeric-sort -R,--random-sort --random-source:!read -r,--reverse "

@@ -91,6 +91,11 @@ def parse(source: bytes) -> Script:
     return Script(tuple(items), reader.values, frozenset(reader.functions), reader.wild, reader.evaluates())
 
 
+def _is_number(word: Word) -> bool:
+    """Whether the value is what arithmetic worked out, as in `i=$((i + 1))`."""
+    return bool(word.parts) and all(isinstance(part, Expansion) and part.kind == "arith" for part in word.parts)
+
+
 class _Reader(WordReader):
     """One pass over one text."""
 
@@ -108,7 +113,7 @@ class _Reader(WordReader):
             if self.wild or not given:
                 return True
             for word in given:
-                if word is NUMBER:
+                if word is NUMBER or (word is not None and _is_number(word)):
                     continue
                 if word is None or word.value is None or not word.value.lstrip("-").isdigit():
                     return True
@@ -480,6 +485,8 @@ class _Reader(WordReader):
                 if word.value is None:
                     self.wild = True
                 else:
+                    if "[" in word.value:
+                        self.data_evaluated = True
                     name = word.value.lstrip("-v") if word.value.startswith("-v") else word.value
                     self._set(name.split("=")[0].split("[")[0], None)
 
@@ -504,7 +511,9 @@ class _Reader(WordReader):
                     words.append(word)
                     value = word.value
                     if value is None or (value.startswith("-") and ("n" in value or "i" in value)):
-                        self.wild = True
+                        self.wild = self.data_evaluated = True
+                    elif "[" in value:
+                        self.data_evaluated = True
                     elif "=" in value or not value.startswith("-"):
                         self._set(value.split("=")[0], None)
         made: Node = Declare(span, keyword, tuple(assigns), tuple(words))
@@ -612,6 +621,8 @@ class _Reader(WordReader):
             for word in words:
                 if word.value is None:
                     self._arith_word(word)
+                elif "[" in word.value:
+                    self.data_evaluated = True
         made: Node = Test(span, kind, tuple(words), tuple(operators))
         return Group(span, "list", (made, *bad)) if bad else made
 
