@@ -97,7 +97,7 @@ class Judged(Assessment):
     @property
     def programs(self) -> "tuple[str, ...]":
         """Names of the programs that it runs, in order, as far as the text tells."""
-        return tuple(self._judge.programs)
+        return (*self._judge.programs, *self._judge.inside)
 
     @property
     def flags(self) -> "tuple[str, ...]":
@@ -149,7 +149,7 @@ def _judge_text(judge: Judge, command: str) -> None:
     source = command.encode("utf-8", "replace")
     script = parse(source)
     judge.run_script(script)
-    if not judge.programs and judge.level == 0 and not _assigns_only(script):
+    if not judge.programs and not judge.inside and judge.level == 0 and not _assigns_only(script):
         judge.opaque("shell.nothing", "no command is found in it", (0, len(source)))
     if b"\\\n" in source:
         # Bash joins continued lines before it reads tokens, the grammar does not: both readings count.

@@ -25,7 +25,7 @@ from guard.judge.shell.syntax import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from guard.types import Span
 
@@ -97,7 +97,7 @@ class Judge:
         "level", "findings", "effects", "flags", "plan", "needs", "peers", "env", "ambient", "cwds", "script",
         "depth",
         "steps", "outer", "plain", "own_paths", "own_touched", "programs", "aliases", "trusted_bin", "running",
-        "remote", "calls",
+        "remote_plain", "inside", "calls",
     )  # fmt: skip
 
     def __init__(
@@ -129,8 +129,10 @@ class Judge:
         """Names of the functions whose bodies are being read."""
         self.calls: dict[str, set[str]] = {}
         """Which function calls which."""
-        self.remote = 0
-        """Greater than 0 while what is judged runs on another machine or in a container."""
+        self.inside: list[str] = []
+        """Programs that run on another machine or in a container."""
+        self.remote_plain = True
+        """Everything that runs on another machine or in a container is a plain reader."""
 
     # -- notes ------------------------------------------------------------------------------------------------
 
@@ -489,6 +491,24 @@ class Judge:
                 self.argv(version, node.span, stdin, assigns=node.assigns, redirects=node.redirects)
         else:
             self.argv(words, node.span, stdin, assigns=node.assigns, redirects=node.redirects)
+
+    def elsewhere(self, run: "Callable[[], None]") -> None:
+        """Judges what runs on another machine or in a container, where nothing of ours can be enforced.
+
+        What the client itself needs here (its socket, its own configuration) is answered by the peer that a person
+        named; what counts is whether everything inside is a plain reader.
+        """
+        flags, plain, programs = self.flags, self.plain, self.programs
+        self.flags, self.plain, self.programs = set(), True, []
+        run()
+        self.inside.extend(self.programs)
+        self.programs = programs
+        if self.flags - {"recursive-read"} or not self.plain:
+            self.remote_plain = False
+        self.flags |= flags
+        self.plain = self.plain and plain
+        self.needs -= {"bus", "net"}
+        self.needs.add("remote")
 
     def versions(self, words: "Sequence[Word]") -> "list[list[Word]]":
         """The command with literal variables put in: one version for each combination of values."""

@@ -48,6 +48,39 @@ def is_named(host: str, port: int, policy: "Policy") -> bool:
     return any(host in known or f"{host}:{port}" in known for known in (policy.peers, policy.person_peers))
 
 
+REMOTE_CLIENTS = frozenset(
+    (
+        "ssh",
+        "slogin",
+        "docker",
+        "podman",
+        "nerdctl",
+        "docker-compose",
+        "podman-compose",
+        "crictl",
+        "kubectl",
+        "oc",
+        "kubecolor",
+        "k",
+    )
+)
+"""Programs that run a command elsewhere; what they need here is covered by the peer that a person named."""
+
+
+def _only_clients(judge: "Judge") -> bool:
+    """Beside the clients, everything that runs on this machine is a plain reader."""
+    from guard.judge.engine import lookup
+
+    if judge.flags & {"options-from-expansion", "evaluates", "opaque"}:
+        return False
+    for name in judge.programs:
+        if name not in REMOTE_CLIENTS and name not in ("test",):
+            program = lookup(name)
+            if program is None or not program.plain:
+                return False
+    return True
+
+
 def unnamed_peer(judge: "Judge", policy: "Policy") -> str:
     """The first peer that nobody named, "" when there is none. An empty host is the program's own configured target."""
     for host, port, protocol in judge.peers:
@@ -92,7 +125,7 @@ def _decide_read(judge: "Judge", profile: str, enforcement: "Enforcement", polic
     if profile == Profile.REMOTE:
         if peer:
             return Decision(Verdict.NEEDS_STAMP, "egress", f"runs on {peer}, which nobody named")
-        if judge.flags - {"recursive-read"}:
+        if not judge.remote_plain or not _only_clients(judge):
             return Decision(Verdict.NEEDS_STAMP, "cannot-enforce", "nothing can be enforced where it runs")
         return Decision(Verdict.RUN, "read", "plain readers on a machine that a person named")
     if peer:

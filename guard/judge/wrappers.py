@@ -460,9 +460,7 @@ def _ssh(call: Call) -> None:
     if not rest:
         call.note(R2, "ssh.shell", "opens a shell on another machine")
         return
-    call.judge.remote += 1
-    joined(call, rest)
-    call.judge.remote -= 1
+    call.judge.elsewhere(lambda: joined(call, rest))
 
 
 def _port(call: Call, parsed: Parsed) -> int:

@@ -81,6 +81,19 @@ def test_a_read_on_a_named_machine_runs():
     assert _verdict("ssh web1 git status", policy=Policy(peers=["web1"]))[0] == "needs_stamp"
 
 
+def test_a_read_in_a_container_runs_when_a_person_named_the_target():
+    docker, kube = Policy(contexts=["docker"]), Policy(contexts=["kubernetes", "prod"])
+    assert check("docker exec web ps aux").profile == Profile.REMOTE
+    assert _verdict("docker exec web ps aux", policy=docker) == ("run", "read")
+    assert _verdict("docker exec web ps aux") == ("needs_stamp", "egress")
+    assert _verdict("kubectl exec web -- ls /srv", policy=kube) == ("run", "read")
+    assert _verdict("kubectl --context prod exec web -- ls /srv", policy=kube) == ("run", "read")
+    assert _verdict("kubectl --context other exec web -- ls /srv", policy=kube) == ("needs_stamp", "egress")
+    assert _verdict("docker exec web ps aux | head; ls", policy=docker) == ("run", "read")
+    assert _verdict("docker exec web ps aux; git status", policy=docker) == ("needs_stamp", "cannot-enforce")
+    assert _verdict("docker exec web git status", policy=docker) == ("needs_stamp", "cannot-enforce")
+
+
 def test_levels_above_r0_need_a_person():
     assert _verdict("touch x") == ("needs_stamp", "level")
     assert _verdict("apt install x") == ("needs_stamp", "level")
