@@ -28,9 +28,33 @@ def profile_of(judge: "Judge") -> str:
             # Exact argv: the profile's extra right is for one program, not for what is piped or substituted around it.
             return need if _single(judge) else Profile.NONE
         if need == Profile.BUS:
-            return need if not judge.flags & {"helper", "evaluates", "options-from-expansion"} else Profile.NONE
+            return need if _only_bus(judge) else Profile.NONE
         return need
     return Profile.NONE
+
+
+BUS_PROGRAMS = frozenset(
+    (
+        "systemctl", "journalctl", "loginctl", "timedatectl", "hostnamectl", "localectl", "resolvectl", "systemd-resolve",
+        "networkctl", "machinectl", "coredumpctl", "busctl", "systemd-analyze", "docker", "podman", "nerdctl", "crictl", "ctr",
+        "docker-compose", "podman-compose", "nmcli",
+    )
+)  # fmt: skip
+"""Programs whose reads ask a daemon over a local socket."""
+
+
+def _only_bus(judge: "Judge") -> bool:
+    """Every program asks the bus or is a plain reader: the sockets are open to whatever runs beside them."""
+    from guard.judge.engine import lookup
+
+    if judge.flags & {"helper", "evaluates", "options-from-expansion"}:
+        return False
+    for name in judge.programs:
+        if name not in BUS_PROGRAMS and name not in ("sudo", "test"):
+            program = lookup(name)
+            if program is None or not program.plain:
+                return False
+    return True
 
 
 def _single(judge: "Judge") -> bool:

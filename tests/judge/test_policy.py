@@ -56,6 +56,13 @@ def test_profiles_follow_what_the_command_needs():
     assert check("ssh web1 uptime").profile == Profile.REMOTE
 
 
+def test_the_bus_is_open_only_beside_plain_readers():
+    assert check("sudo systemctl status nginx | grep Active").profile == Profile.BUS
+    assert check("docker ps | sort").profile == Profile.BUS
+    assert check("systemctl status nginx; git status").profile == Profile.NONE
+    assert check("systemctl status nginx; lsof").profile == Profile.NONE
+
+
 def test_an_extra_right_is_for_one_program_only():
     assert check("fdisk -l /dev/sda; cat x").profile == Profile.NONE
     assert check("iptables -S | sh").level >= Level.R2
