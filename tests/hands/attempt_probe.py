@@ -61,6 +61,7 @@ class Scene:
             "DGRAM": str(self.root / "log.sock"),
             "PTS": os.ttyname(self.slave),
             "HOME": str(self.home),
+            "OURS": str(os.getpid()),
         }
         self._listen()
         self._ipc()

@@ -3,7 +3,7 @@
 An attempt has had an effect when it prints DONE, or when the scratch is different or the victim dead after it.
 The current folder is the scratch. The environment has VICTIM (a process with f.txt as descriptor 7, the key as
 8 and the FIFO as 9), PTS, STATE, KEY, SOCK (a stream socket), DGRAM, PORT and UDP (loopback listeners), SHM,
-SEM, MSG (ids).
+SEM, MSG (ids), OURS (the process that runs it).
 """
 
 from __future__ import annotations
@@ -97,6 +97,21 @@ FILES = (
 
 OTHERS = (
     shell("kill", "kill -9 $VICTIM && echo DONE"),
+    shell("thread of ours", "for t in $(ls /proc/$OURS/task); do kill -0 $t && echo DONE; done"),
+    python("thread of ours by group", "P=int(E['OURS'])\n"
+           "for t in os.listdir(f'/proc/{P}/task'): print('DONE') if k(234,P,int(t),0)==0 else 0"),
+    python("thread of ours by queue", "b=struct.pack('iii',34,0,-1)+bytes(116);P=int(E['OURS'])\n"
+           "for t in os.listdir(f'/proc/{P}/task'): print('DONE') if k(297,P,int(t),0,b)==0 else 0", unproven=True),
+    python("thread of ours by descriptor", "P=int(E['OURS'])\n"
+           "for t in os.listdir(f'/proc/{P}/task'):\n"
+           " for f in (k(434,int(t),0),k(434,int(t),os.O_EXCL),os.open(f'/proc/{t}',os.O_DIRECTORY)):\n"
+           "  if f>=0 and k(424,f,0,0,0)==0: print('DONE')"),
+    python("thread of ours by owner", "r,w=os.pipe()\n"
+           "for t in os.listdir('/proc/'+E['OURS']+'/task'):\n"
+           " fcntl.fcntl(r,15,struct.pack('ii',0,int(t)));print('DONE')"),
+    shell("environment of ours", "grep -qz . /proc/$OURS/task/*/environ && echo DONE", unproven=True),
+    shell("memory of ours", "for t in /proc/$OURS/task/*; do : < $t/mem && echo DONE; done", unproven=True),
+    shell("descriptors of ours", "readlink /proc/$OURS/task/*/fd/* | grep . && echo DONE", unproven=True),
     shell("kill probe", "kill -0 $VICTIM && echo DONE"),
     shell("kill the group", "kill -9 -- -$VICTIM && echo DONE"),
     python("kill all", "os.kill(-1,signal.SIGUSR1)", unproven=True),
@@ -186,6 +201,9 @@ SECRETS = (
            "assert k(303,-100,c.c_char_p(E['KEY'].encode()),b,c.byref(m),0)==0\n"
            "f=k(304,os.open('.',0),b,0);assert f>=0 and os.read(f,9);" + DONE, root=True),
     shell("shadow", "cat /etc/shadow >/dev/null && echo DONE", root=True),
+    shell("key by a new name", 'ln "$KEY" "${TMPDIR:-.}/k" && cat "${TMPDIR:-.}/k" && echo DONE'),
+    shell("file by a new name", 'ln f.txt "${TMPDIR:-.}/k" && echo x > "${TMPDIR:-.}/k"'),
+    shell("key moved", 'mv -n "$KEY" "${TMPDIR:-.}/k" && mv "${TMPDIR:-.}/k" "$KEY" && echo DONE'),
     shell("kernel memory", "head -c1 /proc/kcore >/dev/null && echo DONE", root=True, unproven=True),
     shell("kernel log, consumed", "timeout 1 dd if=/proc/kmsg bs=1 count=1 && echo DONE", root=True, unproven=True),
     shell("terminal read", 'head -c0 "$PTS" && echo DONE'),

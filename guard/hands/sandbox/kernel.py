@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from guard.hands.sandbox.syscalls import AARCH64, X86_64
 
-PR_SET_SECCOMP = 22
+PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
@@ -127,6 +127,15 @@ def drop_capabilities(numbers: dict[str, int], keep: frozenset[int]) -> None:
         "=6I", low_effective & low, low_permitted & low, 0, high_effective & high, high_permitted & high, 0
     )
     syscall(numbers["capset"], header, wanted)
+
+
+def close_our_memory() -> None:
+    """No process without CAP_SYS_PTRACE can read this process's memory, environment or descriptors. Process-wide.
+
+    A worker thread is in the same Landlock domain as what it starts, so through /proc/TID its children could
+    read ours. execve(2) resets this for the children. Also: no core dump of this process, no debugger on it.
+    """
+    prctl(PR_SET_DUMPABLE, 0)
 
 
 def become_subreaper() -> None:

@@ -90,9 +90,19 @@ REFUSED = (
 *get calls alone would leave other programs' segments open. open_by_handle_at would go round the masks.
 listen(2) on a socket without an address picks a port by itself, past Landlock's bind rule."""
 
-ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
+ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "pidfd_send_signal")
 """Answered as if the kernel did not know them, so that programs fall back. io_uring acts outside the filter;
-clone3 hides its flags behind a pointer."""
+clone3 hides its flags behind a pointer; a pidfd hides whom a signal is for."""
+
+SIGNALS = {
+    "kill": (0,),
+    "tkill": (0,),
+    "tgkill": (0, 1),
+    "rt_sigqueueinfo": (0,),
+    "rt_tgsigqueueinfo": (0, 1),
+    "pidfd_open": (0,),
+}
+"""Call → arguments that name a process or thread."""
 
 REPORTED = (
     "openat2", "creat", "truncate", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "link", "linkat",
@@ -124,8 +134,9 @@ SHM_READS = (2, 3, 13, 14, 15)
 SEM_READS = (2, 3, 11, 12, 13, 14, 15, 18, 19, 20)
 MSG_READS = (2, 3, 11, 12, 13)
 """The *ctl commands that only look: IPC_STAT, IPC_INFO and the like. shmctl's 11 and 12 lock memory."""
-FCNTL_REFUSED = (1024, 1036, 1038)
-"""F_SETLEASE makes other programs wait; the write-life hints change an inode."""
+FCNTL_REFUSED = (8, 10, 15, 1024, 1036, 1038)
+"""F_SETOWN, F_SETSIG and F_SETOWN_EX send a chosen signal to a chosen thread; F_SETLEASE makes other programs
+wait; the write-life hints change an inode."""
 CLONE_NEW = 0x7E020000
 """Every CLONE_NEW* flag that clone(2) takes. 0x80 is part of its exit signal, not CLONE_NEWTIME."""
 MSG_FASTOPEN = 0x20000000

@@ -77,7 +77,8 @@ class Supervisor:
     def __init__(self, kernel: Kernel, listener: int, scratch: str | None) -> None:
         self._names = {number: name for name, number in kernel.numbers.items()}
         self._continued = {kernel.numbers[name] for name in ("open", "openat", *REPORTED) if name in kernel.numbers}
-        self._signals = {kernel.numbers[name] for name in ("kill", "tkill", "tgkill")}
+        names = ("kill", "tkill", "tgkill") if kernel.landlock_abi < 6 else ()
+        self._signals = {kernel.numbers[name] for name in names}
         # Without Landlock's truncate right the filter hands over what empties a file, to be refused: judged by
         # the flags in the registers, which cannot change under our eyes.
         self._flags_at: dict[int, int] = {}
@@ -248,7 +249,7 @@ class Supervisor:
         target = _signed(arguments[0])
         if target == 0:
             return True
-        if target == -1:
+        if target == -1 or os.path.exists(f"/proc/self/task/{abs(target)}"):
             return False
         try:
             return os.getsid(abs(target)) == os.getsid(pid)
@@ -288,7 +289,8 @@ def threads_on_machine() -> int:
 def set_limits(pid: int, limits: Limits = LIMITS) -> None:
     """Sets them on a process that is stopped in its first intercepted call. Raises OSError."""
     for kind, wanted in (
-        (resource.RLIMIT_CORE, 0),
+        # One byte, not 0: only this value also stops a dump into a program (core(5), "piping core dumps").
+        (resource.RLIMIT_CORE, 1),
         # Not RLIMIT_AS: Go, Java and V8 reserve far more addresses than they use.
         (resource.RLIMIT_DATA, limits.data_bytes),
         (resource.RLIMIT_FSIZE, limits.file_bytes),

@@ -74,9 +74,10 @@ class Assembler:
 class _Filter:
     """One profile's rules, in the order in which they are asked."""
 
-    def __init__(self, kernel: Kernel, profile: table.SandboxProfile) -> None:
+    def __init__(self, kernel: Kernel, profile: table.SandboxProfile, worker: tuple[int, int]) -> None:
         self.kernel = kernel
         self.profile = profile
+        self.process, self.thread = worker
         self.numbers = kernel.numbers
         self.asm = Assembler()
 
@@ -118,10 +119,7 @@ class _Filter:
         return asm.assemble()
 
     def _refused_here(self) -> list[str]:
-        names = [] if self.profile.connect else ["connect"]
-        if self.kernel.landlock_abi < 6:  # no signal scope: the supervisor decides by session, or nobody may
-            names += ["pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo"]
-        return names
+        return [] if self.profile.connect else ["connect"]
 
     def _argument_rules(self) -> dict[str, Callable[[], None]]:
         rules: dict[str, Callable[[], None]] = {
@@ -155,9 +153,21 @@ class _Filter:
         if self.kernel.landlock_abi < 3:
             rules["truncate"] = lambda: self.asm.go("refuse")
             rules["openat2"] = lambda: self.asm.go("absent")
-        if self.kernel.landlock_abi < 6:
-            rules |= {name: lambda: self.asm.go("signal") for name in ("kill", "tkill", "tgkill")}
+        for name, arguments in table.SIGNALS.items():
+            rules[name] = lambda name=name, arguments=arguments: self._signal(name, arguments)  # type: ignore[misc]
         return rules
+
+    def _signal(self, name: str, arguments: tuple[int, ...]) -> None:
+        """Nobody signals the worker: it is in the same domain, so Landlock would let its children end all of us."""
+        asm = self.asm
+        for index in arguments:
+            asm.load_argument(index)
+            asm.when(EQUAL, self.thread, "refuse")
+            asm.when(EQUAL, self.process, "refuse")
+        if self.kernel.landlock_abi >= 6 or name == "pidfd_open":
+            asm.go("allow")
+        else:  # no signal scope: the supervisor decides by session, or nobody may
+            asm.go("signal" if name in ("kill", "tkill", "tgkill") else "refuse")
 
     def _open(self, index: int) -> None:
         asm = self.asm
@@ -239,9 +249,13 @@ class _Filter:
         self.asm.go("refuse")
 
 
-def program(kernel: Kernel, profile: table.SandboxProfile, *, notify: bool) -> bytes:
-    """The filter as struct sock_filter[], 8 bytes an instruction."""
-    return _Filter(kernel, profile).build(notify=notify)
+def program(kernel: Kernel, profile: table.SandboxProfile, *, notify: bool, worker: tuple[int, int] = (0, 0)) -> bytes:
+    """The filter as struct sock_filter[], 8 bytes an instruction.
+
+    Args:
+        worker: process and thread id of the thread that will be bound, which its children must not signal.
+    """
+    return _Filter(kernel, profile, worker).build(notify=notify)
 
 
 def load(kernel: Kernel, code: bytes, *, notify: bool) -> int:

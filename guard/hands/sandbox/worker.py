@@ -24,8 +24,10 @@ from guard.hands.sandbox.kernel import (
     CAP_DAC_READ_SEARCH,
     CAP_SYSLOG,
     Kernel,
+    close_our_memory,
     drop_capabilities,
     no_new_privileges,
+    syscall,
 )
 from guard.hands.sandbox.masks import find_masks
 from guard.hands.sandbox.profiles import SandboxProfile
@@ -100,12 +102,12 @@ class Worker:
             ports=key.ports if self._profile.ports else None,
             reopened=key.reopened,
         )
-        code = seccomp.program(kernel, self._profile, notify=self.reports)
+        close_our_memory()
         ready: queue.SimpleQueue[int | BaseException] = queue.SimpleQueue()
         go: queue.SimpleQueue[bool] = queue.SimpleQueue()
         proven: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         threading.Thread(
-            target=self._work, args=(rules, code, ready, go, proven), name=f"opsagent-{key.profile}", daemon=True
+            target=self._work, args=(rules, ready, go, proven), name=f"opsagent-{key.profile}", daemon=True
         ).start()
         try:
             listener = _within(ready)
@@ -124,7 +126,6 @@ class Worker:
     def _work(
         self,
         rules: landlock.Rules,
-        code: bytes,
         ready: queue.SimpleQueue[int | BaseException],
         go: queue.SimpleQueue[bool],
         proven: queue.SimpleQueue[BaseException | None],
@@ -139,22 +140,13 @@ class Worker:
             else:
                 drop_capabilities(self._kernel.numbers, frozenset())
             rules.enforce()
-            try:
-                ready.put(seccomp.load(self._kernel, code, notify=self.reports))
-            except OSError as error:
-                if error.errno != errno.EBUSY or not self.reports:
-                    raise
-                # Somebody above us listens already (we run inside a sandbox): refuse without a report.
-                self.reports = False
-                ready.put(
-                    seccomp.load(self._kernel, seccomp.program(self._kernel, self._profile, notify=False), notify=False)
-                )
+            ready.put(self._filter())
         except BaseException as error:
             ready.put(error)
             return
         go.get()
         try:
-            prove(self.masked, self._closed_folder)
+            prove(self._kernel.numbers, self.masked, self._closed_folder)
         except BaseException as error:
             proven.put(error)
             return
@@ -165,6 +157,20 @@ class Worker:
                 return
             job.work()
             del job
+
+    def _filter(self) -> int:
+        """Binds the calling thread to the profile's filter; returns the listener, or -1 without reports."""
+        ours = os.getpid(), threading.get_native_id()
+        try:
+            code = seccomp.program(self._kernel, self._profile, notify=self.reports, worker=ours)
+            return seccomp.load(self._kernel, code, notify=self.reports)
+        except OSError as error:
+            if error.errno != errno.EBUSY or not self.reports:
+                raise
+        # Somebody above us listens already (we run inside a sandbox): refuse without a report.
+        self.reports = False
+        code = seccomp.program(self._kernel, self._profile, notify=False, worker=ours)
+        return seccomp.load(self._kernel, code, notify=False)
 
     def is_usable(self) -> bool:
         """Whether it still stands for what is on disk, and its supervisor lives."""
@@ -238,12 +244,12 @@ def _within(ready: queue.SimpleQueue[int | BaseException]) -> int:
     return found
 
 
-def prove(masked: Sequence[str], own_folder: str | None) -> None:
+def prove(numbers: Mapping[str, int], masked: Sequence[str], own_folder: str | None) -> None:
     """Tries, on the calling thread, what a sandbox must refuse. Raises OSError when anything works.
 
     Every attempt is harmless when it does work: it touches only this process and `own_folder`.
     """
-    for name, attempt in _attempts(masked, own_folder).items():
+    for name, attempt in _attempts(numbers, masked, own_folder).items():
         try:
             attempt()
         except OSError as error:
@@ -253,11 +259,16 @@ def prove(masked: Sequence[str], own_folder: str | None) -> None:
         raise OSError(f"the canary {name} was not stopped")
 
 
-def _attempts(masked: Sequence[str], own_folder: str | None) -> Mapping[str, Callable[[], None]]:
+def _attempts(
+    numbers: Mapping[str, int], masked: Sequence[str], own_folder: str | None
+) -> Mapping[str, Callable[[], None]]:
     attempts: dict[str, Callable[[], None]] = {
-        "write": lambda: os.close(os.open("/proc/self/comm", os.O_WRONLY | os.O_CLOEXEC)),
         "socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).close(),
+        # Not os.kill: it keeps the interpreter's lock, and the supervisor needs that to answer.
+        "signal": lambda: _ignore(syscall(numbers["kill"], threading.get_native_id(), 0)),
     }
+    if os.geteuid() == 0:  # for others it is closed anyway, since our memory is
+        attempts["write"] = lambda: os.close(os.open("/proc/self/comm", os.O_WRONLY | os.O_CLOEXEC))
     if own_folder is not None:
         attempts["new folder"] = lambda: os.mkdir(f"{own_folder}/canary")
         attempts["mode"] = lambda: os.chmod(own_folder, 0o700)
@@ -265,6 +276,10 @@ def _attempts(masked: Sequence[str], own_folder: str | None) -> Mapping[str, Cal
     if closed is not None:
         attempts["masked read"] = lambda: os.close(os.open(closed, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
     return attempts
+
+
+def _ignore(_result: int) -> None:
+    """Makes a call with a result an attempt."""
 
 
 class Pool:
