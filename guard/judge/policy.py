@@ -34,9 +34,12 @@ def profile_of(judge: "Judge") -> str:
 
 
 BUS_PROGRAMS = frozenset(
-    """systemctl journalctl loginctl timedatectl hostnamectl localectl resolvectl systemd-resolve networkctl machinectl
-    coredumpctl busctl systemd-analyze docker podman nerdctl crictl ctr docker-compose podman-compose nmcli""".split()
-)
+    (
+        "systemctl", "journalctl", "loginctl", "timedatectl", "hostnamectl", "localectl", "resolvectl",
+        "systemd-resolve", "networkctl", "machinectl", "coredumpctl", "busctl", "systemd-analyze", "docker",
+        "podman", "nerdctl", "crictl", "ctr", "docker-compose", "podman-compose", "nmcli",
+    )
+)  # fmt: skip
 """Programs whose reads ask a daemon over a local socket."""
 
 
