@@ -77,8 +77,8 @@ class Supervisor:
     def __init__(self, kernel: Kernel, listener: int, scratch: str | None) -> None:
         self._names = {number: name for name, number in kernel.numbers.items()}
         self._continued = {kernel.numbers[name] for name in ("open", "openat", *REPORTED) if name in kernel.numbers}
-        names = ("kill", "tkill", "tgkill") if kernel.landlock_abi < 6 else ()
-        self._signals = {kernel.numbers[name] for name in names}
+        by_session = ("kill", "tkill", "tgkill") if kernel.landlock_abi < 6 else ()
+        self._signals = {kernel.numbers[name] for name in by_session}
         # Without Landlock's truncate right the filter hands over what empties a file, to be refused: judged by
         # the flags in the registers, which cannot change under our eyes.
         self._flags_at: dict[int, int] = {}
