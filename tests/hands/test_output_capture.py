@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
-from hypothesis import given
+from hypothesis import given, settings
 
 from guard.hands.output import HEAD_CHARACTERS, KEPT_CHARACTERS, TAIL_CHARACTERS, Capture, cut_marker
 
@@ -15,6 +15,7 @@ def captured(data, size):
     return capture.captured()
 
 
+@settings(database=None, deadline=None)
 @given(st.binary(max_size=3000), st.integers(1, 700))
 def test_short_output_is_whole_and_bad_bytes_are_counted_however_it_is_cut_into_chunks(data, size):
     result = captured(data, size)
@@ -23,6 +24,7 @@ def test_short_output_is_whole_and_bad_bytes_are_counted_however_it_is_cut_into_
     assert result.undecodable_bytes == len(data) - len(data.decode("utf-8", "ignore").encode())
 
 
+@settings(database=None, deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=400), st.integers(1, 9))
 def test_good_text_has_no_bad_bytes_however_it_is_cut_into_chunks(text, size):
     result = captured(text.encode(), size)
