@@ -118,7 +118,17 @@ class Store(Protocol):
         """Records that an R0 run is about to start. Never raises: a sick state never stops a read."""
         ...
 
-    def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
+    def begin(
+        self,
+        request: Request,
+        assessment: Assessment,
+        *,
+        profile: str,
+        enforced: str,
+        stamp: str = "",
+        execution: str = "",
+        snapshot: str = "",
+    ) -> str:
         """Records durably that a run is about to start and returns its execution id. From here on it may have run.
 
         Raises:

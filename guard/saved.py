@@ -244,6 +244,20 @@ class StepResult:
 
 
 @dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What became of a rollback."""
+
+    status: str
+    """`succeeded` · `failed` (some of it; `results` say what) · `refused` (conflicts; nothing was touched)"""
+    plan: RollbackPlan
+    execution: str | None = None
+    snapshot: str | None = None
+    """What was there before the rollback: `opsx rollback` takes this id, too."""
+    results: tuple[StepResult, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What a snapshot holds, without its contents."""
 

@@ -21,7 +21,7 @@ PACKAGES = (
     "opsagent_cli",
     "launch",
 )
-ROOT_MODULES = ("core", "execution", "mcp_server")
+ROOT_MODULES = ("core", "execution", "mcp_server", "rollback")
 
 
 class Import(NamedTuple):

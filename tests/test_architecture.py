@@ -26,6 +26,7 @@ OURS = (
     "fleet",
     "guard",
     "mcp_server",
+    "rollback",
     "runbooks",
     "runtimes",
 )
@@ -46,7 +47,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "guard.hands": (*VALUES, *SERVICES),
     # The face for thinking: it judges and reads what was recorded, and has no hands.
     "core": (*VALUES, *SERVICES, "guard.judge", "guard.ledger"),
-    "execution": ("core", "guard"),
+    "execution": ("core", "guard", "rollback"),
+    # The part of acting that takes a change back; only execution knows it.
+    "rollback": ("core", "guard"),
     "dialogue": ("guard.types",),
     "capabilities": ("execution", "core", "dialogue", "guard"),
     "runbooks": ("capabilities", "execution", "core", "dialogue", "guard"),
@@ -172,7 +175,9 @@ def test_nothing_below_the_shells_prints_or_asks():
             f"{name}:{line} uses {used}" for used, line in names(name) if used in ("print", "input", "breakpoint")
         ]
         wrong += [f"{name}:{one.line} imports getpass" for one in imports(name) if one.module == "getpass"]
-        if within(name, "guard", "core", "execution", "dialogue", "capabilities", "runbooks", "runtimes", "fleet"):
+        if within(
+            name, "guard", "core", "execution", "rollback", "dialogue", "capabilities", "runbooks", "runtimes", "fleet"
+        ):
             wrong += [
                 f"{name}:{line} uses {used}"
                 for used, line in attributes(name)

@@ -162,6 +162,28 @@ def survey(
     return Capture(tuple(looker.roots), nodes, looker.data_bytes, recursive).read(None)
 
 
+def read_small(node: Node, limit_bytes: int) -> bytes | None:
+    """The content of a file as it was surveyed; None when it is longer, is no file, or is another one by now."""
+    if node.kind != FILE or node.size > limit_bytes:
+        return None
+    parent, name = os.path.split(node.path)
+    try:
+        with Walker() as walker:
+            folder = walker.folder(parent)
+            with folder.acting(node.uid):
+                fd = os.open(name, READ, dir_fd=folder.fd)
+                try:
+                    info = os.fstat(fd)
+                    if not stat.S_ISREG(info.st_mode) or (info.st_dev, info.st_ino) != (node.dev, node.ino):
+                        return None
+                    data = os.pread(fd, limit_bytes + 1, 0)
+                    return data if len(data) <= limit_bytes else None
+                finally:
+                    os.close(fd)
+    except (Unsafe, OSError):
+        return None
+
+
 def impossible(path: str, why: str, hint: str = "") -> SnapshotImpossible:
     """The error for a path that cannot be saved."""
     without = f"to go on without a way back for it: --no-snapshot-of {quoted(path)}"

@@ -62,6 +62,7 @@ class Entries:
         stamp: str,
         owner: Owner,
         began_at: str,
+        snapshot: str = "",
     ) -> Entry:
         """`started`: from here on it may have run. For R0 the effects are left out: a read has none that last."""
         entry: Entry = {
@@ -76,6 +77,8 @@ class Entries:
             "pid_start": owner.start,
             "began_at": began_at,
         }
+        if snapshot:
+            entry["snapshot"] = snapshot
         if assessment.level > Level.R0:
             entry.update(self._effects(assessment))
         return entry

@@ -133,6 +133,7 @@ def _started(execution_id: str, entry: Mapping[str, Any]) -> Execution:
         profile=_text(entry, "profile"),
         enforced=_text(entry, "enforced"),
         stamp=_text(entry, "stamp"),
+        snapshot=_text(entry, "snapshot"),
         effects=_pairs(entry, "effects") or (),
     )
 
@@ -151,7 +152,7 @@ def _ended(known: Execution, entry: Mapping[str, Any]) -> Execution:
         stderr_bytes=_number(entry, "stderr_bytes"),
         truncated=entry.get("truncated") is True,
         output_file=_text(entry, "output_file"),
-        snapshot=_text(entry, "snapshot"),
+        snapshot=_text(entry, "snapshot") or known.snapshot,
         enforced=_text(entry, "enforced") or known.enforced,
         interference=_pairs(entry, "interference"),
         notes=_texts(entry, "notes"),

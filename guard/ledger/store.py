@@ -19,6 +19,7 @@ from guard.ledger.approvals import KeptRequest, Requests
 from guard.ledger.entries import Entries, Owner
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
 from guard.ledger.outputs import OutputFolder, OutputWriter
+from guard.ledger.packs import KEEP, KEEP_SLACK, Snapshots
 from guard.ledger.records import Execution, Fold
 from guard.ledger.segments import lines_from
 from guard.ledger.state import StateFolder, is_full, state_error_of, state_path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from guard.ledger.formats import Entry
     from guard.ledger.outputs import RedactingStream
     from guard.ports import Clock, Ids, Liveness
+    from guard.saved import Manifest
     from guard.types import Assessment, Outcome, Request
 
 READ_BEGIN_WAIT_S = 0.5
@@ -140,15 +142,32 @@ class Ledger:
             return Begun(execution, self._not_recorded(error))
         return Begun(execution, Recorded(True))
 
-    def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
+    def new_execution(self) -> str:
+        """An id for a run that is about to begin, for what has to name it before that: its snapshot."""
+        return self._ids.new("e")
+
+    def begin(
+        self,
+        request: Request,
+        assessment: Assessment,
+        *,
+        profile: str,
+        enforced: str,
+        stamp: str = "",
+        execution: str = "",
+        snapshot: str = "",
+    ) -> str:
         """Records durably that a change is about to run, and returns its execution id. From here on it may have run.
 
         May use the reserve: on a full disk the command that a person approved is often the one that frees space.
 
+        Args:
+            execution: from `new_execution`; a fresh one by default.
+            snapshot: what was saved for it.
         Raises:
             StateError: it could not be recorded, so it must not run.
         """
-        execution = self._ids.new("e")
+        execution = execution or self._ids.new("e")
         entry = self._entries().started(
             execution,
             request,
@@ -158,6 +177,7 @@ class Ledger:
             stamp=stamp,
             owner=self._owner,
             began_at=self._clock.utc(),
+            snapshot=snapshot,
         )
         self._append([entry], durable=True, use_reserve=True)
         self._runs[execution] = _Run(request, False)
@@ -195,6 +215,38 @@ class Ledger:
         except (StateError, OSError) as error:
             return self._not_recorded(error)
         return Recorded(True)
+
+    def record(self, kind: str, **fields: object) -> None:
+        """Records something durably that must be on record before one goes on. Raises StateError."""
+        self._append([self._entries().noted(kind, dict(fields))], durable=True, use_reserve=True)
+
+    # ── snapshots ────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """What was saved before changes."""
+        return Snapshots(self.folder, log=self._log, clock=self._clock, ids=self._ids, redact=self._redact)
+
+    def prune_snapshots(self, *, keep: int = KEEP, only_when_many: bool = False) -> tuple[str, ...]:
+        """Removes the oldest snapshots beyond `keep`, never one that an unresolved execution needs; returns their ids.
+
+        Args:
+            only_when_many: do nothing unless 20 more than `keep` have gathered, so that it is not looked up each time.
+        Raises: StateError.
+        """
+        snapshots = self.snapshots
+        if only_when_many and len(snapshots.ids()) <= keep + KEEP_SLACK:
+            return ()
+        return snapshots.prune(keep=keep, is_needed=self._is_needed)
+
+    def _is_needed(self, manifest: Manifest) -> bool:
+        """Whether the run that it was made for may still be going on, or ended nobody knows how."""
+        if not manifest.execution:
+            return False
+        run = self.show(manifest.execution).execution
+        if run is None:
+            return False  # it never began
+        return run.status in (Status.RUNNING, Status.UNKNOWN) and not run.resolution
 
     def output_writer(
         self, execution: str, stream: str, redacting: RedactingStream, *, folder: str | None = None
@@ -322,8 +374,35 @@ class NullLedger:
         """An id, and why nothing is recorded."""
         return Begun(self._ids.new("e"), Recorded(False, self.error.message))
 
-    def begin(self, request: Request, assessment: Assessment, *, profile: str, enforced: str, stamp: str = "") -> str:
+    def new_execution(self) -> str:
+        """An id that will not be used."""
+        return self._ids.new("e")
+
+    def begin(
+        self,
+        request: Request,
+        assessment: Assessment,
+        *,
+        profile: str,
+        enforced: str,
+        stamp: str = "",
+        execution: str = "",
+        snapshot: str = "",
+    ) -> str:
         """Raises StateError: what is not recorded does not run."""
+        raise self.error
+
+    def record(self, kind: str, **fields: object) -> None:
+        """Raises StateError."""
+        raise self.error
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """Raises StateError."""
+        raise self.error
+
+    def prune_snapshots(self, *, keep: int = KEEP, only_when_many: bool = False) -> tuple[str, ...]:
+        """Raises StateError."""
         raise self.error
 
     def end(self, execution: str, outcome: Outcome) -> Recorded:

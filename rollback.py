@@ -1,0 +1,336 @@
+"""Taking a change back: saves what it will touch, plans from three states, carries out exactly the plan consented to.
+
+A rollback is a change like any other: it has an execution and a record, it saves what it touches first, and so it can
+be taken back itself. `execution` is the face to all of this; nothing here prints or asks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from guard.errors import NotPermitted, NoWayBack, StateBusy, UsageError
+from guard.quoting import quoted
+from guard.saved import Action, RolledBack, State
+from guard.types import LOCAL, Assessment, Decision, Effect, Level, Outcome, PlanItem, Profile, Reason, Status, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from guard.ledger.plans import SnapshotPlan
+    from guard.ledger.store import Ledger, NullLedger
+    from guard.ports import Clock
+    from guard.redact import Redactor
+    from guard.saved import Limits, Manifest, Output, RollbackPlan, Step, StepResult
+    from guard.types import Request
+
+
+class World(Protocol):
+    """What is needed of `execution.Guard`."""
+
+    @property
+    def ledger(self) -> Ledger | NullLedger: ...
+    @property
+    def redactor(self) -> Redactor: ...
+    @property
+    def clock(self) -> Clock: ...
+
+
+def save(
+    plan: SnapshotPlan,
+    world: World,
+    *,
+    outputs: Iterable[Output] = (),
+    execution: str = "",
+    reason: str = "exec",
+    limits: Limits | None = None,
+) -> str:
+    """Saves what a snapshot plan names and returns the snapshot's id.
+
+    Args:
+        outputs: what the plan's commands said.
+        execution: the run that it is for; "" for one that a person asked for.
+        reason: `exec` · `manual`
+    Raises:
+        SnapshotImpossible: something cannot be saved; nothing was kept.
+        StateError: the state folder cannot be used.
+    """
+    from guard.hands.capture import capture
+
+    taken = capture(plan.items, limits=limits, outputs=tuple(outputs), leave_out=plan.leave_out)
+    snapshot = world.ledger.snapshots.save(taken, execution=execution, reason=reason)
+    world.ledger.prune_snapshots(only_when_many=True)
+    return snapshot
+
+
+def record_after(snapshot: str, world: World) -> str:
+    """Records how a snapshot's paths stand at the end of its run. Returns why that was not possible, "" when it was.
+
+    Never raises: the run is over. A rollback then says that it cannot tell who changed what.
+    """
+    from guard.errors import GuardError
+    from guard.hands.capture import survey
+
+    try:
+        manifest = world.ledger.snapshots.load(snapshot)
+        nodes = survey(manifest.roots, recursive=manifest.recursive, left_out=manifest.left_out)
+        world.ledger.snapshots.record_after(snapshot, nodes)
+    except GuardError as error:
+        return f"how things stand now is not on record: {error.message}"
+    return ""
+
+
+def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflicts: bool = False) -> RollbackPlan:
+    """What going back would do, from how things stand now. Changes nothing.
+
+    Args:
+        of: an execution or a snapshot.
+        overruled: conflicting paths to take back all the same.
+        leave_conflicts: take back the rest without them.
+    Raises:
+        NoWayBack: nothing was saved under that id.
+        StateDamaged: the snapshot is not what was written.
+        StateBusy: a rollback of it is going on.
+        SnapshotImpossible: a path cannot be looked at.
+    """
+    from guard.hands.capture import survey
+    from guard.ledger.plans import rollback_plan
+
+    manifest = _manifest(of, world)
+    after = world.ledger.snapshots.after(manifest.id)
+    now = survey(manifest.roots, recursive=manifest.recursive, left_out=manifest.left_out)
+    unfinished = _unfinished(manifest.id, world)
+    return rollback_plan(
+        of,
+        manifest,
+        after,
+        now,
+        overruled=overruled,
+        leave_conflicts=leave_conflicts,
+        resumed=bool(unfinished),
+    )
+
+
+def differences(plan: RollbackPlan, world: World) -> tuple[tuple[Step, str], ...]:
+    """Each step that does something or is in conflict, with what it would change in words. Redacted."""
+    from guard.hands.capture import read_small
+    from guard.ledger.plans import DIFF_BYTES, difference
+
+    manifest = world.ledger.snapshots.load(plan.snapshot)
+    shown = []
+    with world.ledger.snapshots.contents(manifest) as pack:
+        for step in plan.steps:
+            if step.action == Action.NONE and step.state in (State.BACK, State.UNCHANGED):
+                continue
+            before = pack.read(step.before.sha256, DIFF_BYTES) if step.before.saved else None
+            now = read_small(step.now, DIFF_BYTES)
+            shown.append((step, difference(step, before, now, world.redactor.text)))
+    return tuple(shown)
+
+
+def request_of(plan: RollbackPlan) -> str:
+    """The command line that applies exactly this plan; what a person approves when the asker is no person."""
+    words = ["opsx", "rollback", plan.of, "--plan", plan.digest]
+    if plan.leave_conflicts:
+        words.append("--leave-conflicts")
+    for path in plan.overruled:
+        words += ["--overrule", path]
+    return " ".join(quoted(word) for word in words)
+
+
+def judged(plan: RollbackPlan) -> Assessment:
+    """A rollback as an assessment: R2, because what it undoes may have been relied on since."""
+    return _Judged(plan)
+
+
+def apply(
+    plan_consented: RollbackPlan,
+    request: Request,
+    world: World,
+    *,
+    stamp: str = "",
+    consent: str = "",
+    checkpoint: Callable[[str], None] = lambda name: None,
+) -> RolledBack:
+    """Carries out a plan that a person consented to, if it still is the plan.
+
+    Args:
+        request: who asked, from where; its command is `request_of(plan)`.
+        stamp: the approval that it uses up; "" for a consent given on the spot.
+        consent: how that was given (`tty`, `rpc` …).
+        checkpoint: see `guard.hands.restore.apply`.
+    Raises:
+        NotPermitted: things changed since the plan was made. Nothing was touched.
+        SnapshotImpossible: what is there now cannot be saved first. Nothing was touched.
+        StateError: it could not be recorded. Nothing was touched.
+    Effects: a snapshot of what is there now, the plan's changes, entries `started`, `rollback_planned`,
+        `rollback_step` and `ended`.
+    """
+    from guard.hands import restore
+    from guard.hands.capture import capture
+    from guard.ledger.plans import paths_of_work
+
+    if plan_consented.conflicts and not plan_consented.leave_conflicts:
+        return RolledBack(Status.REFUSED, plan_consented)
+    fresh = plan(
+        plan_consented.of, world, overruled=plan_consented.overruled, leave_conflicts=plan_consented.leave_conflicts
+    )
+    if fresh.digest != plan_consented.digest:
+        raise NotPermitted(
+            f"what is there has changed since the plan was made: {_first_difference(plan_consented, fresh)}",
+            not_done="nothing was changed",
+            hint=f"opsx rollback {plan_consented.of}",
+        )
+    ledger = world.ledger
+    execution = ledger.new_execution()
+    taken = capture([PlanItem("path", path) for path in paths_of_work(fresh)])
+    own = ledger.snapshots.save(taken, execution=execution, reason="rollback")
+    unfinished = _unfinished(fresh.snapshot, world)
+    ledger.begin(
+        request,
+        judged(fresh),
+        profile=Profile.NONE,
+        enforced="none",
+        stamp=stamp,
+        execution=execution,
+        snapshot=own,
+    )
+    ledger.record(
+        "rollback_planned",
+        execution=execution,
+        snapshot=fresh.snapshot,
+        of=fresh.of,
+        digest=fresh.digest,
+        steps=len(fresh.work),
+        consent=consent or None,
+    )
+    manifest = ledger.snapshots.load(fresh.snapshot)
+
+    def on_step(result: StepResult) -> None:
+        ledger.note(
+            "rollback_step",
+            execution=execution,
+            path=result.path,
+            action=result.action,
+            result=result.result,
+            text=result.text,
+        )
+        checkpoint("recorded")
+
+    with ledger.snapshots.contents(manifest) as pack:
+        results = restore.apply(
+            fresh, pack, tag=execution, stale_tags=unfinished, on_step=on_step, checkpoint=checkpoint
+        )
+    # It has to be complete before its end is on record: later rollbacks of this one compare with it.
+    notes = [note for note in (record_after(own, world),) if note]
+    wrong = [result for result in results if result.result != restore.DONE]
+    status = Status.FAILED if wrong or fresh.conflicts else Status.SUCCEEDED
+    recorded = ledger.end(
+        execution,
+        Outcome(
+            status,
+            execution=execution,
+            exit_code=0 if status == Status.SUCCEEDED else 1,
+            snapshot=own,
+            enforced="none",
+            notes=tuple(f"{result.path}: {result.text}" for result in wrong),
+        ),
+    )
+    if not recorded.ok:
+        notes.append(f"its end is not on record: {recorded.because}")
+    for earlier in unfinished:
+        ledger.note("resolved", execution=earlier, outcome="done", evidence=f"gone on with by {execution}")
+    return RolledBack(status, fresh, execution, own, results, tuple(notes))
+
+
+def _manifest(of: str, world: World) -> Manifest:
+    snapshots = world.ledger.snapshots
+    if of.startswith("s-"):
+        manifest = snapshots.load(of)
+    elif of.startswith("e-"):
+        snapshot = snapshots.of_execution(of)
+        if snapshot is None:
+            raise NoWayBack(
+                f"nothing was saved for {ascii(of)[1:-1][:70]}",
+                not_done="nothing was changed",
+                hint="opsx snapshot list",
+            )
+        manifest = snapshots.load(snapshot)
+    else:
+        raise UsageError(
+            f"{ascii(of)[1:-1][:70]!r} is no id of an execution (e-…) or snapshot (s-…)",
+            not_done="nothing was changed",
+            hint="opsx snapshot list",
+        )
+    if manifest.target != LOCAL:
+        raise NoWayBack(f"{of} belongs to the target {manifest.target}", not_done="nothing was changed")
+    return manifest
+
+
+def _unfinished(snapshot: str, world: World) -> tuple[str, ...]:
+    """Executions of rollbacks to this snapshot that never came to their end.
+
+    Raises:
+        StateBusy: one of them is still going on.
+    """
+    found = []
+    for entry in world.ledger.show(snapshot).entries:
+        execution = entry.get("execution")
+        if entry.get("kind") != "rollback_planned" or not isinstance(execution, str):
+            continue
+        known = world.ledger.show(execution).execution
+        if known is not None and known.status == Status.RUNNING:
+            raise StateBusy(
+                f"a rollback to {snapshot} is going on: {execution}",
+                not_done="nothing was changed",
+                hint=f"opsx show {execution}",
+            )
+        if known is None or known.status == Status.UNKNOWN:
+            found.append(execution)
+    return tuple(found)
+
+
+def _first_difference(old: RollbackPlan, new: RollbackPlan) -> str:
+    before, after = {step.path: step for step in old.steps}, {step.path: step for step in new.steps}
+    for path in sorted(before.keys() | after.keys()):
+        one, other = before.get(path), after.get(path)
+        if one is None or other is None or one.now.identity() != other.now.identity() or one.state != other.state:
+            return path
+    return old.snapshot
+
+
+class _Judged(Assessment):
+    __slots__ = (
+        "command",
+        "level",
+        "decision",
+        "profile",
+        "ports",
+        "peers",
+        "reasons",
+        "effects",
+        "opaque",
+        "snapshot_plan",
+        "reversible",
+        "ambient",
+        "env",
+        "target",
+    )
+
+    def __init__(self, plan: RollbackPlan) -> None:
+        self.command = request_of(plan)
+        self.level = Level.R2
+        self.decision = Decision(Verdict.NEEDS_STAMP, "level", "a rollback changes files and needs a person's consent")
+        self.profile = Profile.NONE
+        self.ports = ()
+        self.peers = ()
+        span = (0, len(self.command.encode("utf-8", "surrogatepass")))
+        self.reasons = (Reason("rollback", f"takes back {len(plan.work)} paths", span, Level.R2, "design 8"),)
+        self.effects = tuple(
+            Effect("delete" if step.action == Action.DELETE else "write", step.path) for step in plan.work
+        )
+        self.opaque = ()
+        self.snapshot_plan = tuple(PlanItem("path", step.path) for step in plan.work)
+        self.reversible = "yes"
+        self.ambient = {}
+        self.env = ()
+        self.target = plan.target
