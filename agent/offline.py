@@ -13,7 +13,7 @@ from runbooks.wording import answer_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from dialogue.confirm import Answer as Consent
@@ -29,7 +29,13 @@ class OfflineSession:
     abilities: "Abilities"
 
     def __init__(
-        self, ask: "Ask", *, utc: "Callable[[], str]", lang: str = "", total_s: float = runner.TOTAL_S
+        self,
+        ask: "Ask",
+        *,
+        utc: "Callable[[], str]",
+        lang: str = "",
+        total_s: float = runner.TOTAL_S,
+        recall: "Callable[[], Mapping[str, Any]] | None" = None,
     ) -> None:
         from dialogue.protocol import Abilities
 
@@ -37,6 +43,7 @@ class OfflineSession:
             streaming=False, tools=True, multi_turn=True, interrupt=True, notes=("looks only; changes nothing",)
         )
         self._ask, self._utc, self._lang, self._total_s = ask, utc, lang, total_s
+        self._recall = recall
         self._turn: Turn | None = None
         self._stop = threading.Event()
         self._state = "new"
@@ -95,6 +102,7 @@ class OfflineSession:
                     total_s=self._total_s,
                     on_step=told.put,
                     stopped=self._stop.is_set,
+                    recall=self._recall,
                 )
             )
         except Exception as error:  # the reader of the queue must learn of every end

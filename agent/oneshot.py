@@ -12,11 +12,20 @@ from runbooks.wording import answer_text, nagios_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Protocol
 
     from runbooks import runner
     from runbooks.model import Ask
     from runbooks.report import Report
+
+    class Memory(Protocol):
+        """Where findings are kept (`cli.runbook_memory`)."""
+
+        def recall(self) -> Mapping[str, Any]: ...
+
+        def remember(self, report: Report, /) -> None: ...
+
 
 MOST_CHARACTERS = 32_768
 """A question is at most this long: longer texts are data for a model, which this brain is not."""
@@ -68,11 +77,13 @@ def answer(
     encode: "Callable[[object], str]",
     on_step: "Callable[[runner.Step], None] | None" = None,
     stopped: "Callable[[], bool] | None" = None,
+    memory: "Memory | None" = None,
 ) -> "tuple[str, int]":
     """The answer's text for stdout and the exit code, for every output but `stream-json`.
 
     Args:
         encode: one JSON object as one line of text.
+        memory: keeps findings from one question to the next, for "changed since".
     Raises:
         runbooks.runner.Stopped: interrupted.
     """
@@ -86,7 +97,10 @@ def answer(
         total_s=question.total_s,
         on_step=on_step,
         stopped=stopped,
+        recall=memory.recall if memory else None,
     )
+    if memory:
+        memory.remember(report)
     return shown(report, question.output, now_s=where.now_s, encode=encode)
 
 
@@ -108,12 +122,14 @@ def stream(
     session: str,
     encode: "Callable[[object], str]",
     stopped: "Callable[[], bool] | None" = None,
+    memory: "Memory | None" = None,
 ) -> "Iterator[tuple[str, int | None]]":
     """Events v1, one JSON line each as they happen; the last one carries the exit code beside it."""
     from dialogue.events import SessionStarted, Stamped, TurnCompleted, TurnStarted
     from dialogue.protocol import Turn
 
-    brain = offline.OfflineSession(ask, utc=utc, lang=question.lang, total_s=question.total_s)
+    recall = memory.recall if memory else None
+    brain = offline.OfflineSession(ask, utc=utc, lang=question.lang, total_s=question.total_s, recall=recall)
     brain.start()
     brain.send_turn(Turn(question.text))
     number = 1
@@ -126,4 +142,6 @@ def stream(
         number += 1
         code = event.exit_code if isinstance(event, TurnCompleted) else None
         yield encode(Stamped(event, session, 1, number, utc()).as_json()) + "\n", code
+    if memory and brain.report:
+        memory.remember(brain.report)
     brain.close()

@@ -39,7 +39,7 @@ def main(parsed: "Parsed") -> int:
 
     core.require_target(parsed.value("target", "local"))
     from capabilities.run import read_only_runner
-    from cli import surroundings
+    from cli import runbook_memory, surroundings
     from cli.opsx_exec import cancel_on_signals
     from execution import open_guard
 
@@ -52,11 +52,17 @@ def main(parsed: "Parsed") -> int:
     session = RandomIds().new("c")
     ask = read_only_runner(guard, cwd="/", session=session, cancel=cancel)
     question.shown = guard.redactor.text(question.text)
-    return answer(question, ask, utc=SystemClock().utc, stopped=cancel.is_set, session=session)
+    return answer(question, ask, utc=SystemClock().utc, stopped=cancel.is_set, session=session, memory=runbook_memory)
 
 
 def answer(
-    question: oneshot.Question, ask: "Ask", *, utc: "Callable[[], str]", stopped: "Callable[[], bool]", session: str
+    question: oneshot.Question,
+    ask: "Ask",
+    *,
+    utc: "Callable[[], str]",
+    stopped: "Callable[[], bool]",
+    session: str,
+    memory: "oneshot.Memory | None" = None,
 ) -> int:
     """Asks, prints in the chosen form, and returns the exit code."""
     from cli.report import write
@@ -64,14 +70,16 @@ def answer(
 
     if question.output == "stream-json":
         code = 1
-        for line, ended in oneshot.stream(question, ask, utc=utc, session=session, encode=json_line, stopped=stopped):
+        for line, ended in oneshot.stream(
+            question, ask, utc=utc, session=session, encode=json_line, stopped=stopped, memory=memory
+        ):
             write(line)
             code = code if ended is None else ended
         return code
     progress = Progress(sys.stderr, stopped)
     try:
         text, code = oneshot.answer(
-            question, ask, utc=utc, encode=json_line, on_step=progress.on_step, stopped=progress.tick
+            question, ask, utc=utc, encode=json_line, on_step=progress.on_step, stopped=progress.tick, memory=memory
         )
     except Stopped:
         raise Interrupted("interrupted", not_done="nothing was changed; there is no answer") from None

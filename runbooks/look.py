@@ -7,11 +7,13 @@ from runbooks import planner, runner
 from runbooks.catalogue import OVERVIEW, RANKED, members_of
 from runbooks.model import Where
 from runbooks.report import Report, report_of
+from runbooks.since import changes
 from runbooks.words import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from runbooks.model import Ask
 
@@ -36,6 +38,7 @@ def look(
     total_s: float = runner.TOTAL_S,
     on_step: "Callable[[runner.Step], None] | None" = None,
     stopped: "Callable[[], bool] | None" = None,
+    recall: "Callable[[], Mapping[str, Any]] | None" = None,
 ) -> Report:
     """Answers a question about this machine.
 
@@ -43,6 +46,7 @@ def look(
         ask: runs one argv as a read through the guard (`capabilities.run.read_only_runner`).
         id: this runbook, whatever the words say; "" chooses by the words.
         lang: `en` or `zh`; "" answers in the language of the question.
+        recall: gives what was kept of earlier reports (`runbooks.since.kept_of`), for "changed since".
     Raises:
         UnknownRunbook: there is no runbook `id`.
         runner.Stopped: `stopped` said so.
@@ -60,4 +64,5 @@ def look(
     )
     ids = dict.fromkeys(member for chosen in plan.chosen for member in members_of(chosen.id))
     checked = runner.run(list(ids), ask, where, utc=utc, total_s=total_s, on_step=on_step, stopped=stopped)
-    return report_of(where.host, at, brain, plan, checked.findings, checked.answers)
+    report = report_of(where.host, at, brain, plan, checked.findings, checked.answers).replace(light=where.light)
+    return report if recall is None else report.replace(since=tuple(changes(recall(), report)))

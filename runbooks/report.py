@@ -17,7 +17,7 @@ FORMAT = 1
 class Report(Value):
     """The answer to one question."""
 
-    __slots__ = ("host", "at", "brain", "plan", "findings", "not_checked", "executions", "unrecorded")
+    __slots__ = ("host", "at", "brain", "plan", "findings", "not_checked", "executions", "unrecorded", "light", "since")
     host: str
     at: str
     """RFC 3339, UTC, milliseconds: when the question was taken."""
@@ -30,6 +30,10 @@ class Report(Value):
     """Ids of the recorded reads, in order."""
     unrecorded: "tuple[str, ...]"
     """Why reads were not recorded, each reason once; empty when all were."""
+    light: bool
+    """Second samples were left out (an overview)."""
+    since: "tuple[Words, ...]"
+    """What has changed since the last time, a sentence for each earlier time (`runbooks.since`)."""
 
     def __init__(
         self,
@@ -41,6 +45,8 @@ class Report(Value):
         not_checked: "Iterable[Finding]",
         executions: "Iterable[str]",
         unrecorded: "Iterable[str]" = (),
+        light: bool = False,
+        since: "Iterable[Words]" = (),
     ) -> None:
         self.host = host
         self.at = at
@@ -50,6 +56,8 @@ class Report(Value):
         self.not_checked = tuple(not_checked)
         self.executions = tuple(executions)
         self.unrecorded = tuple(unrecorded)
+        self.light = light
+        self.since = tuple(since)
 
     @property
     def lang(self) -> str:

@@ -56,6 +56,7 @@ def answer_text(report: "Report", *, now_s: float) -> str:
             if zh
             else "Nothing could be checked, so nothing can be said about this machine."
         )
+    lines += [sentence.of(report.lang) for sentence in report.since]
     if report.next:
         lines.append(f"下一步可看：{report.next}" if zh else f"Next look: {report.next}")
     if not report.plan.matched:

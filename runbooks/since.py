@@ -1,0 +1,107 @@
+"""What is different from the last time that a runbook ran. Pure; the shell keeps what `kept_of` gives.
+
+A change is another severity of the same thing, something new that is not fine, or something bad that is gone. A number
+that moves within its severity is no change: it would bury the others.
+"""
+
+from runbooks.model import WORST_FIRST, Severity, Words
+from runbooks.reading import iso_s, local_stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from runbooks.model import Finding
+    from runbooks.report import Report
+
+FORMAT = 1
+MOST_BYTES = 256 * 1024
+SHOWN = 5
+_NAMES = {
+    Severity.OK: Words("ok", "正常"),
+    Severity.NOTE: Words("a note", "注意"),
+    Severity.WARN: Words("a warning", "警告"),
+    Severity.CRIT: Words("critical", "严重"),
+}
+
+
+def kept_of(report: "Report") -> "dict[str, dict[str, Any]]":
+    """What to keep of each runbook that gave findings, as a JSON object by its id."""
+    kept: dict[str, dict[str, Any]] = {}
+    for finding in report.findings:
+        entry = kept.setdefault(finding.runbook, {"format": FORMAT, "at": report.at, "findings": []})
+        entry["findings"].append({"id": finding.id, "subject": finding.subject, "severity": finding.severity})
+    return kept
+
+
+def changes(before: "Mapping[str, Any]", report: "Report") -> "list[Words]":
+    """One sentence for each time of an earlier run: what has changed since. Empty when there was no earlier run.
+
+    Args:
+        before: what was kept, by runbook; anything that is not in the form of `kept_of` is left out.
+    """
+    by_time: dict[str, list[Words]] = {}
+    now: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        now.setdefault(finding.runbook, []).append(finding)
+    unchecked = {finding.runbook for finding in report.not_checked}
+    for runbook, findings in now.items():
+        old = _read(before.get(runbook))
+        if old is None:
+            continue
+        at, severities = old
+        said = by_time.setdefault(at, [])
+        said += _of(severities, findings, gone=runbook not in unchecked and not report.light)
+    return [sentence for at, said in sorted(by_time.items()) if (sentence := _sentence(at, said)) is not None]
+
+
+def _of(before: "Mapping[tuple[str, str], str]", findings: "Iterable[Finding]", *, gone: bool) -> "list[Words]":
+    said, seen = [], set()
+    for finding in findings:
+        key = finding.id, finding.subject
+        seen.add(key)
+        old = before.get(key)
+        if old is None and finding.severity in (Severity.WARN, Severity.CRIT):
+            name = _NAMES[finding.severity]
+            said.append(Words(f"new: {_what(key)} ({name.en})", f"新出现：{_what(key)}（{name.zh}）"))
+        elif old is not None and old != finding.severity:
+            was, now = _NAMES[old], _NAMES[finding.severity]
+            said.append(Words(f"{_what(key)} was {was.en}, now {now.en}", f"{_what(key)} 由{was.zh}变为{now.zh}"))
+    for key, severity in before.items():
+        if gone and key not in seen and severity in (Severity.WARN, Severity.CRIT):
+            said.append(Words(f"gone: {_what(key)}", f"已消失：{_what(key)}"))
+    return said
+
+
+def _what(key: "tuple[str, str]") -> str:
+    return f"{key[0]} {key[1]}".strip()
+
+
+def _sentence(at: str, said: "list[Words]") -> "Words | None":
+    when_s = iso_s(at)
+    if when_s is None:
+        return None
+    when = local_stamp(when_s)
+    if not said:
+        return Words(f"No change since {when}.", f"自 {when} 以来没有变化。")
+    more = len(said) - SHOWN
+    more_en, more_zh = (f" and {more} more", f"，另有 {more} 项") if more > 0 else ("", "")
+    return Words(
+        f"Changed since {when}: {'; '.join(words.en for words in said[:SHOWN])}{more_en}.",
+        f"自 {when} 以来的变化：{'；'.join(words.zh for words in said[:SHOWN])}{more_zh}。",
+    )
+
+
+def _read(entry: "Any") -> "tuple[str, dict[tuple[str, str], str]] | None":
+    """Time and severities of a kept entry; None for anything else, such as a newer format."""
+    if not isinstance(entry, dict) or entry.get("format") != FORMAT or not isinstance(entry.get("at"), str):
+        return None
+    rows = entry.get("findings")
+    if not isinstance(rows, list):
+        return None
+    found = {}
+    for row in rows:
+        if isinstance(row, dict) and row.get("severity") in WORST_FIRST and row.get("severity") in _NAMES:
+            found[str(row.get("id")), str(row.get("subject"))] = str(row["severity"])
+    return entry["at"], found
