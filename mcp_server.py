@@ -71,6 +71,8 @@ QUEUED_LINES = 64
 FULL_CHECK_S = 0.02
 LINE_BYTES = 16 * 1024 * 1024
 """A longer line is read to its end, thrown away and answered with an error."""
+LAST_ANSWERS_S = 1.0
+"""How long after the end of its input a host still gets answers: somebody may pipe a few lines in."""
 END_WAIT_S = 5.0
 """How long the end of the conversation waits until what was stopped is on record."""
 PARENT_CHECK_S = 5.0
@@ -268,11 +270,14 @@ def _finite(text: str) -> float:
 def message_of(line: bytes, adapter: Any) -> Any:
     """The JSON-RPC message on one line, as the SDK's model. Raises Fault."""
     value = object_of(line)
+    id = value.get("id")
+    id = id if isinstance(id, str) or type(id) is int else None
+    if id is None and "id" in value and "method" in value:
+        # The SDK would take it for a notification and answer nothing.
+        raise Fault(INVALID_REQUEST, "Invalid Request: an id is a text or a whole number")
     try:
         return adapter.validate_python(value, by_name=False)
     except (ValueError, RecursionError):
-        id = value.get("id")
-        id = id if isinstance(id, str) or type(id) is int else None
         # What carries no method is an answer to us, and what carries no id is a notification: neither is answered.
         silent = ("method" not in value and ("result" in value or "error" in value)) or (
             isinstance(value.get("method"), str) and "id" not in value
@@ -424,7 +429,8 @@ class Service:
                 on_begin=job.began,
             )
             answer = self.registry(call).call(params.name, arguments)
-            if output_file := answer.get("output_file"):
+            # A record that was looked up names files too, of other clients.
+            if job.tool in _RUNNING_TOOLS and (output_file := answer.get("output_file")):
                 self.jobs.saved(output_file)
             return answer
 
@@ -604,6 +610,8 @@ async def _converse(sdk: SimpleNamespace, server: Any, wire: Wire, service: Serv
     def in_loop(item: Any) -> None:
         asyncio.run_coroutine_threadsafe(to_server.send(item), loop).result()
 
+    unanswered: set[Any] = set()
+
     def tell(fault: Fault) -> None:
         while wire.is_full:
             time.sleep(FULL_CHECK_S)
@@ -616,11 +624,18 @@ async def _converse(sdk: SimpleNamespace, server: Any, wire: Wire, service: Serv
         except Fault as fault:
             tell(fault)
             return
+        if isinstance(message, sdk.types.JSONRPCRequest):
+            unanswered.add(message.id)
+        elif isinstance(message, sdk.types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            unanswered.discard((message.params or {}).get("requestId"))
         in_loop(sdk.SessionMessage(message))
 
     def reading() -> None:
         with contextlib.suppress(Exception):  # the loop is closed: the conversation is over
             wire.read(deliver, tell)
+            until = time.monotonic() + LAST_ANSWERS_S
+            while unanswered and time.monotonic() < until:
+                time.sleep(FULL_CHECK_S)
             asyncio.run_coroutine_threadsafe(to_server.aclose(), loop).result()
 
     async def writing() -> None:
@@ -629,6 +644,7 @@ async def _converse(sdk: SimpleNamespace, server: Any, wire: Wire, service: Serv
             while wire.is_full:
                 await asyncio.sleep(FULL_CHECK_S)
             wire.put(line)
+            unanswered.discard(getattr(item.message, "id", None))
 
     async def watching() -> None:
         parent = os.getppid()

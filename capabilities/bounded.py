@@ -35,7 +35,7 @@ _NAMES_TO_KEEP = 64
 def json_text(value: object) -> str:
     """One line of strict JSON. Lone surrogates, which are no text, become U+FFFD."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def wire_bytes(value: object) -> int:

@@ -1,0 +1,128 @@
+"""The JSON objects of snapshots and rollbacks, built once for the command line, the loop and MCP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from guard.saved import Action, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from guard.ledger.packs import Listed
+    from guard.saved import Manifest, Node, RollbackPlan, RolledBack, Step, StepResult
+
+LISTED_NODES = 1000
+"""Paths of one snapshot beyond this many are counted, not listed."""
+
+
+def listed_object(listed: Listed, redact: Callable[[str], str]) -> dict[str, Any]:
+    """One snapshot in a list."""
+    manifest = listed.manifest
+    if manifest is None:
+        return {"id": listed.id, "problem": redact(listed.problem)}
+    return {
+        "id": manifest.id,
+        "at": manifest.at,
+        "execution": manifest.execution or None,
+        "reason": manifest.reason,
+        "target": manifest.target,
+        "paths": len(manifest.nodes),
+        "pack_bytes": manifest.pack_bytes,
+        "roots": [redact(root) for root in manifest.roots[:LISTED_NODES]],
+    }
+
+
+def snapshot_object(manifest: Manifest, redact: Callable[[str], str]) -> dict[str, Any]:
+    """One snapshot with what it holds; contents are never part of it."""
+    return {
+        "format": 1,
+        "id": manifest.id,
+        "at": manifest.at,
+        "execution": manifest.execution or None,
+        "reason": manifest.reason,
+        "target": manifest.target,
+        "uid": manifest.uid,
+        "roots": [redact(root) for root in manifest.roots[:LISTED_NODES]],
+        "left_out": [redact(path) for path in manifest.left_out],
+        "unsaved": [redact(text) for text in manifest.unsaved],
+        "pack_bytes": manifest.pack_bytes,
+        "manifest_sha256": manifest.sha256,
+        "paths": len(manifest.nodes),
+        "nodes": [_node_object(node, redact) for node in manifest.nodes[:LISTED_NODES]],
+        "outputs": [
+            {
+                "kind": output.kind,
+                "name": output.name,
+                "command": redact(output.command),
+                "exit_code": output.exit_code,
+                "sha256": output.sha256,
+            }
+            for output in manifest.outputs
+        ],
+    }
+
+
+def plan_object(
+    plan: RollbackPlan, differences: Iterable[tuple[Step, str]], redact: Callable[[str], str]
+) -> dict[str, Any]:
+    """What a rollback would do. Steps that would do nothing and have nothing to say are counted only."""
+    shown = dict(differences)
+    steps = [step for step in plan.steps if step in shown or step.state == State.EXTRA]
+    return {
+        "format": 1,
+        "id": plan.of,
+        "snapshot": plan.snapshot,
+        "target": plan.target,
+        "digest": plan.digest,
+        "steps": [
+            {
+                "path": redact(step.path),
+                "state": step.state,
+                "action": step.action,
+                "links": [redact(path) for path in step.links],
+                "diff": shown.get(step, ""),
+            }
+            for step in steps
+        ],
+        "already_back": sum(1 for step in plan.steps if step.action == Action.NONE and step.state == State.BACK),
+        "conflicts": [redact(step.path) for step in plan.conflicts],
+        "overruled": [redact(path) for path in plan.overruled],
+        "leave_conflicts": plan.leave_conflicts,
+        "notes": [redact(note) for note in plan.notes],
+    }
+
+
+def result_object(done: RolledBack, redact: Callable[[str], str]) -> dict[str, Any]:
+    """What became of a rollback; goes beside the fields of `plan_object`."""
+    return {
+        "status": done.status,
+        "execution": done.execution,
+        "own_snapshot": done.snapshot,
+        "results": [_result_object(result, redact) for result in done.results],
+        "notes": [redact(note) for note in (*done.plan.notes, *done.notes)],
+    }
+
+
+def _result_object(result: StepResult, redact: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "path": redact(result.path),
+        "action": result.action,
+        "result": result.result,
+        "text": redact(result.text),
+    }
+
+
+def _node_object(node: Node, redact: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "path": redact(node.path),
+        "kind": node.kind,
+        "mode": f"{node.mode:04o}",
+        "uid": node.uid,
+        "gid": node.gid,
+        "size": node.size,
+        "sha256": node.sha256 or None,
+        "link": redact(node.link) or None,
+        "saved": node.saved,
+        "attributes": [name for name, _ in node.xattrs],
+    }

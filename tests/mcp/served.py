@@ -1,0 +1,28 @@
+"""Starts the server the way `opsagent mcp` does, with shorter waits: `served.py HANDLE_AFTER_S PROGRESS_EVERY_S`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from cli import surroundings  # noqa: E402
+from execution import open_guard  # noqa: E402
+from mcp_server import serve  # noqa: E402
+
+if __name__ == "__main__":
+    guard = open_guard(surroundings.policy(), outputs_folder=surroundings.outputs_folder())
+    guard = replace(guard, outputs_folder=None)
+    raise SystemExit(
+        serve(
+            guard,
+            version="0",
+            cwd=surroundings.cwd(),
+            session="c-test",
+            handle_after_s=float(sys.argv[1]),
+            progress_every_s=float(sys.argv[2]),
+        )
+    )
