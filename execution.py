@@ -11,16 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import core
-from guard.errors import CwdGone, GuardError, StateError
+from guard.errors import CwdGone, GuardError, NotPermitted, StateError
 from guard.types import BUILTIN, Actor, Level, Outcome, Profile, Status, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from guard.ledger.plans import SnapshotPlan
     from guard.ledger.store import Ledger, NullLedger
     from guard.ports import Cancel, Clock, RunResult, Target
     from guard.redact import Redactor
+    from guard.saved import Output, RollbackPlan, RolledBack, Step
     from guard.types import Assessment, Captured, Policy, Request
+
+_SAID_PARTS = 1000
+"""Pieces of output that are kept of a read of a snapshot plan: about 64 MB."""
 
 READ_TIMEOUT_S = 120
 """A read that takes longer is stopped (DESIGN 9)."""
@@ -55,12 +60,12 @@ def open_guard(policy: Policy = BUILTIN, *, outputs_folder: str | None = None) -
     A state folder that cannot be used is no error here: reads go on and say `recorded: false` with the reason.
     """
     from guard.clock import SystemClock
-    from guard.hands.environment import secrets_of
+    from guard.hands.environment import looks_secret
     from guard.hands.targets.local import LocalTarget
     from guard.ledger.state import state_path
     from guard.redact import Redactor
 
-    redactor = Redactor(secrets_of(os.environ))
+    redactor = Redactor({name: value for name, value in os.environ.items() if looks_secret(name)})
     try:
         hidden: tuple[str, ...] = (state_path(),)
     except StateError:
@@ -83,14 +88,14 @@ def run(
     *,
     timeout_s: float = READ_TIMEOUT_S,
     cancel: Cancel | None = None,
-    on_output: Callable[[str, str], None] | None = None,
+    on_output: Callable[[str, bytes], None] | None = None,
     on_begin: Callable[[str], None] | None = None,
 ) -> Ran:
     """Takes one request through the whole walk.
 
     Args:
         on_begin: called with the execution's id once its begin is recorded, before anything runs.
-        on_output: called with `stdout`/`stderr` and redacted text as it comes.
+        on_output: called with `stdout`/`stderr` and redacted bytes as they come.
     Returns:
         What was judged, and an `Outcome` whose status says what happened. `needs_stamp` and `refused` mean that
         nothing ran; `request_id` then names the request that a person can approve.
@@ -137,6 +142,128 @@ def require_cwd(cwd: str) -> None:
         raise CwdGone(f"{cwd!r} is not an absolute folder that exists", hint="name one that does: --cwd DIR")
 
 
+# ── going back: `rollback` does the work ─────────────────────────────────────────────────────────────────────────
+
+
+def snapshot(
+    plan: SnapshotPlan,
+    guard: Guard,
+    *,
+    cwd: str,
+    actor: str = Actor.AGENT,
+    execution: str = "",
+    reason: str = "manual",
+) -> str:
+    """Saves what a plan names, the output of its reads too, and returns the snapshot's id.
+
+    Args:
+        execution: the run that it is made for (reason `exec`); "" for one that was asked for.
+    Raises:
+        SnapshotImpossible: something cannot be saved, or one of the commands did not come to a good end.
+        UsageError: one of the commands is not a read.
+        StateError: the state folder cannot be used.
+    """
+    import rollback
+
+    outputs = [_said(name, command, guard, cwd, actor) for name, command in plan.commands]
+    return rollback.save(plan, guard, outputs=outputs, execution=execution, reason=reason)
+
+
+def record_after(snapshot: str, guard: Guard) -> str:
+    """Records how a snapshot's paths stand now that its run is over. Returns why not, "" when it did; never raises."""
+    import rollback
+
+    return rollback.record_after(snapshot, guard)
+
+
+def plan_rollback(
+    of: str, guard: Guard, *, overruled: Iterable[str] = (), leave_conflicts: bool = False
+) -> RollbackPlan:
+    """What going back to before an execution (or to a snapshot) would do. Changes nothing; see `rollback.plan`."""
+    import rollback
+
+    return rollback.plan(of, guard, overruled=overruled, leave_conflicts=leave_conflicts)
+
+
+def rollback_differences(plan: RollbackPlan, guard: Guard) -> tuple[tuple[Step, str], ...]:
+    """The steps of a plan that do something or are in conflict, each with its difference in words, redacted."""
+    import rollback
+
+    return rollback.differences(plan, guard)
+
+
+def rollback_request(plan: RollbackPlan) -> str:
+    """The command that stands for exactly this plan in requests, stamps and records."""
+    import rollback
+
+    return rollback.request_of(plan)
+
+
+def rollback_assessment(plan: RollbackPlan) -> Assessment:
+    """A plan as an assessment, for keeping it as a request."""
+    import rollback
+
+    return rollback.judged(plan)
+
+
+def apply_rollback(
+    plan: RollbackPlan, request: Request, guard: Guard, *, stamp: str = "", consent: str = ""
+) -> RolledBack:
+    """Carries out exactly the plan that a person consented to; see `rollback.apply`. Asking is the caller's duty.
+
+    Raises:
+        NotPermitted: neither a stamp nor a consent, or things changed since the plan was made.
+        SnapshotImpossible, StateError: nothing was touched.
+    """
+    import rollback
+
+    if not stamp and not consent:
+        raise NotPermitted("a rollback needs a person's consent", not_done="nothing was changed")
+    return rollback.apply(plan, request, guard, stamp=stamp, consent=consent)
+
+
+def _said(name: str, command: str, guard: Guard, cwd: str, actor: str) -> Output:
+    """What one read of a snapshot plan printed, its exact bytes."""
+    from guard.errors import SnapshotImpossible, UsageError
+    from guard.hands.environment import build_environment
+    from guard.saved import Output
+    from guard.types import Request
+
+    request = Request(command, cwd=cwd, actor=actor, shell="snapshot")  # noqa: S604
+    core.require_command(command)
+    assessment = assess(request, guard)
+    if assessment.level > Level.R0:
+        raise UsageError(f"--snapshot-cmd {name} is {assessment.level.name}: only reads may be run to save something")
+    if assessment.decision.verdict != Verdict.RUN:
+        raise SnapshotImpossible(
+            f"the read {name} may not run unasked: {assessment.decision.text}",
+            hint=f"to go on without it: leave out --snapshot-cmd {name}::…",
+        )
+    kept: list[bytes] = []
+    begun = guard.ledger.begin_read(request, assessment, profile=assessment.profile, enforced="none")
+    result = guard.target.run(
+        command,
+        cwd=cwd,
+        profile=assessment.profile,
+        ports=assessment.ports,
+        env=build_environment(assessment.env).env,
+        timeout_s=READ_TIMEOUT_S,
+        hidden=guard.hidden,
+        on_output=lambda stream, data: kept.append(data) if stream == "stdout" and len(kept) < _SAID_PARTS else None,
+    )
+    guard.ledger.end(
+        begun.execution, Outcome(_status_of(result), execution=begun.execution, exit_code=result.exit_code)
+    )
+    data = b"".join(kept)
+    if result.exit_code != 0 or result.stdout.size_bytes != len(data):
+        raise SnapshotImpossible(
+            f"the read {name} "
+            + ("said too much to keep" if result.exit_code == 0 else f"ended with {result.exit_code}"),
+            hint=f"to go on without it: leave out --snapshot-cmd {name}::…",
+        )
+    return Output("command", name, command, data, 0)
+
+
 def _not_run(request: Request, assessment: Assessment, guard: Guard) -> Outcome:
     decision = assessment.decision
     refused = decision.verdict == Verdict.REFUSE
@@ -162,15 +289,15 @@ def _read(
     guard: Guard,
     timeout_s: float,
     cancel: Cancel | None,
-    on_output: Callable[[str, str], None] | None,
+    on_output: Callable[[str, bytes], None] | None,
     on_begin: Callable[[str], None] | None,
 ) -> Outcome:
-    from guard.hands.environment import build
+    from guard.hands.environment import build_environment
 
     enforced = guard.target.enforcement()
     profile = assessment.profile if assessment.profile in enforced.profiles else Profile.NONE
-    env, secrets = build(assessment.env, os.environ)
-    for value in secrets:
+    child = build_environment(assessment.env)
+    for value in child.secrets:
         guard.redactor.add(value)
     # `enforced` is a plan here; the end says what held.
     at = guard.clock.utc()
@@ -186,7 +313,7 @@ def _read(
             cwd=request.cwd,
             profile=profile,
             ports=assessment.ports,
-            env=env,
+            env=child.env,
             timeout_s=timeout_s,
             hidden=guard.hidden,
             cancel=cancel,
@@ -236,11 +363,11 @@ def _redacted(captured: Captured, guard: Guard) -> Captured:
 
 
 class _Sink:
-    """Takes raw output as it comes; gives redacted text to the caller and to the files of long outputs."""
+    """Takes raw output as it comes; gives redacted bytes to the caller and to the files of long outputs."""
 
-    def __init__(self, guard: Guard, execution: str, on_output: Callable[[str, str], None] | None) -> None:
+    def __init__(self, guard: Guard, execution: str, on_output: Callable[[str, bytes], None] | None) -> None:
         self._on_output = on_output
-        self._streams = {name: guard.redactor.stream() for name in ("stdout", "stderr")} if on_output else {}
+        self._streams = {name: guard.redactor.byte_stream() for name in ("stdout", "stderr")} if on_output else {}
         self._files = {
             name: guard.ledger.output_writer(execution, name, guard.redactor.stream(), folder=guard.outputs_folder)
             for name in ("stdout", "stderr")
@@ -248,14 +375,14 @@ class _Sink:
 
     def __call__(self, stream: str, data: bytes) -> None:
         self._files[stream].feed(data)
-        if self._on_output and (text := self._streams[stream].feed_bytes(data)):
-            self._on_output(stream, text)
+        if self._on_output and (shown := self._streams[stream].feed(data)):
+            self._on_output(stream, shown)
 
     def close(self, notes: list[str]) -> str | None:
         """The path of the long output that was saved (standard output's before standard error's), if any."""
         for name, stream in self._streams.items():
-            if self._on_output and (text := stream.flush()):
-                self._on_output(name, text)
+            if self._on_output and (rest := stream.flush()):
+                self._on_output(name, rest)
         saved = [file.finish() for file in self._files.values()]
         notes += [f"the full output was not saved: {one.reason}" for one in saved if one.reason]
         paths = [one.path for one in saved if one.path]
