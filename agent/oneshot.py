@@ -35,7 +35,7 @@ OUTPUTS = ("text", "json", "stream-json", "nagios")
 class Question:
     """What was asked and how to answer it."""
 
-    __slots__ = ("text", "output", "lang", "total_s", "shown")
+    __slots__ = ("text", "output", "lang", "total_s", "shown", "watch_s")
 
     def __init__(self, text: str, *, output: str = "text", lang: str = "", total_s: float = 20.0) -> None:
         self.text = text
@@ -45,6 +45,8 @@ class Question:
         self.total_s = total_s
         self.shown = text
         """What events may repeat of the question; the shell redacts it."""
+        self.watch_s = 0.0
+        """Ask again after so many seconds; 0: once."""
 
 
 def require_question(text: str) -> str:

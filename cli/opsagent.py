@@ -79,6 +79,7 @@ def _verb() -> "Verb":
             Option("nagios", "one line with state and figures; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN"),
             Option("lang", "answer in en or zh (default: the language of the question)", value="LANG"),
             Option("timeout", "seconds for all checks together, 1..120 (default 20)", value="S"),
+            Option("watch", "ask again every so often until Ctrl-C: 30s, 2m (at least 2s)", value="TIME"),
             Option("brain", "what decides; only `offline` (runbooks, no model) in this version", value="NAME"),
             Option("target", "the machine to look at; only `local` in this version", value="NAME"),
             Option("read-only", "refuse everything above R0"),

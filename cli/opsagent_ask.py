@@ -8,6 +8,7 @@ import time
 from agent import oneshot
 from cli.json_text import json_line
 from guard.errors import GuardError, UsageError
+from runbooks.runner import Stopped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ LANGUAGES = ("en", "zh")
 STDIN_BYTES = 4 * oneshot.MOST_CHARACTERS + 1
 """More than the longest question can take in UTF-8, so that a longer one is seen to be too long."""
 PROGRESS_AFTER_S = 2.0
+LEAST_WATCH_S, MOST_WATCH_S = 2, 86_400
+CLEAR = "\x1b[H\x1b[2J"
+"""Cursor home and clear (ECMA-48): a new answer stands where the last one was."""
 PROGRESS_EVERY_S = 5.0
 
 
@@ -66,7 +70,6 @@ def answer(
 ) -> int:
     """Asks, prints in the chosen form, and returns the exit code."""
     from cli.report import write
-    from runbooks.runner import Stopped
 
     if question.output == "stream-json":
         code = 1
@@ -76,15 +79,45 @@ def answer(
             write(line)
             code = code if ended is None else ended
         return code
+    while question.watch_s:
+        text = _once(question, ask, utc=utc, stopped=stopped, memory=memory)[0]
+        write(CLEAR + visible(text) if sys.stdout.isatty() else visible(text) + "\n")
+        _wait(question.watch_s, stopped)
+    text, code = _once(question, ask, utc=utc, stopped=stopped, memory=memory)
+    write(text if question.output == "json" else visible(text))
+    return code
+
+
+def _wait(seconds: float, stopped: "Callable[[], bool]") -> None:
+    """Waits, or raises Interrupted within a fifth of a second of being stopped."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if stopped():
+            raise Interrupted("interrupted", not_done="nothing was changed")
+        time.sleep(min(0.2, left))
+
+
+def _once(
+    question: oneshot.Question,
+    ask: "Ask",
+    *,
+    utc: "Callable[[], str]",
+    stopped: "Callable[[], bool]",
+    memory: "oneshot.Memory | None",
+) -> "tuple[str, int]":
     progress = Progress(sys.stderr, stopped)
     try:
-        text, code = oneshot.answer(
-            question, ask, utc=utc, encode=json_line, on_step=progress.on_step, stopped=progress.tick, memory=memory
+        return oneshot.answer(
+            question,
+            ask,
+            utc=utc,
+            encode=json_line,
+            on_step=progress.on_step,
+            stopped=progress.tick,
+            memory=memory,
         )
     except Stopped:
         raise Interrupted("interrupted", not_done="nothing was changed; there is no answer") from None
-    write(text if question.output == "json" else visible(text))
-    return code
 
 
 def visible(text: str) -> str:
@@ -117,7 +150,25 @@ def question_of(parsed: "Parsed") -> oneshot.Question:
             f"there is no brain {ascii(brain)[1:-1]!r}; this version has `offline` only", hint="leave --brain out"
         )
     total_s = parsed.whole_number("timeout", 20, low=1, high=120)
-    return oneshot.Question(_text_of(parsed), output=output, lang=lang, total_s=float(total_s))
+    watch_s = _watch_s(parsed, output)
+    question = oneshot.Question(_text_of(parsed), output=output, lang=lang, total_s=float(total_s))
+    question.watch_s = watch_s
+    return question
+
+
+def _watch_s(parsed: "Parsed", output: str) -> float:
+    text = parsed.value("watch")
+    if "watch" not in parsed.values:
+        return 0.0
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in ("s", "m") else (text, "s")
+    seconds = (
+        int(number) * (60 if unit == "m" else 1) if number.isascii() and number.isdigit() and len(number) < 6 else 0
+    )
+    if not LEAST_WATCH_S <= seconds <= MOST_WATCH_S:
+        raise UsageError(f"--watch takes a time from 2s to 1440m, not {ascii(text)[1:-1]!r}", hint="--watch 30s")
+    if output != "text":
+        raise UsageError("--watch shows text; leave --json, --output and --nagios out", hint="opsagent --help")
+    return float(seconds)
 
 
 def _text_of(parsed: "Parsed") -> str:

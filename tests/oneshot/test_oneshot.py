@@ -225,6 +225,9 @@ def test_options_are_read():
         (["-p", "disk", "--json", "--nagios"], "exclude each other"),
         (["-p", "disk", "--lang", "fr"], "--lang takes en or zh"),
         (["-p", "disk", "--timeout", "0"], "--timeout takes a whole number"),
+        (["-p", "disk", "--watch", "1s"], "--watch takes a time from 2s"),
+        (["-p", "disk", "--watch", "soon"], "--watch takes a time from 2s"),
+        (["-p", "disk", "--watch", "30s", "--json"], "--watch shows text"),
         (["-p", "disk", "--brain", "gpt"], "no brain 'gpt'"),
         (["disk"], "does not know what to do with 'disk'"),
         (["rpc"], "the JSON-RPC server .rpc. is not in this version"),
@@ -256,6 +259,33 @@ def test_without_a_question_on_a_terminal_the_missing_conversation_is_said(monke
     monkeypatch.setattr("sys.stdin", Terminal())
     with pytest.raises(UsageError, match="not in this version"):
         question()
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30", 30.0), ("30s", 30.0), ("2m", 120.0)])
+def test_a_watch_takes_seconds_and_minutes(text, seconds):
+    assert question("-p", "disk", "--watch", text).watch_s == seconds
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_watch_answers_again_and_clears_only_a_terminal(terminal, monkeypatch, capsys):
+    asked = oneshot.Question("disk")
+    asked.watch_s = 30.0
+    waits = []
+
+    def wait(seconds, stopped):
+        waits.append(seconds)
+        if len(waits) == 3:
+            raise opsagent_ask.Interrupted("interrupted")
+
+    monkeypatch.setattr(opsagent_ask, "_wait", wait)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    ask = machine("disk/debian-healthy")
+    with pytest.raises(opsagent_ask.Interrupted):
+        opsagent_ask.answer(asked, ask, utc=lambda: UTC, stopped=lambda: False, session="c-1")
+    shown = capsys.readouterr().out
+    assert waits == [30.0, 30.0, 30.0]
+    assert shown.count("/ is 18% full") == 3
+    assert shown.count(opsagent_ask.CLEAR) == (3 if terminal else 0)
 
 
 class Clock:
