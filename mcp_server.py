@@ -24,7 +24,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from capabilities import files, ops, probe
+from capabilities import files, ops, probe, snapshots
 from capabilities.bounded import fitted, json_text
 from capabilities.call import Call
 from capabilities.jobs import Jobs
@@ -393,6 +393,8 @@ class Service:
     def registry(self, call: Call) -> Registry:
         """The tools, made for one call."""
         made = list(ops.tools(self._guard, call, self.jobs))
+        made.append(snapshots.snapshot_tool(self._guard, call))
+        made.append(snapshots.rollback_tool(self._guard, call))
         made.append(bash_tool(self._guard, call))
         made.append(files.read_tool(self._guard, call, self.jobs))
         made.append(probe.probe_tool(self._guard, call))
@@ -430,7 +432,7 @@ class Service:
             )
             answer = self.registry(call).call(params.name, arguments)
             # A record that was looked up names files too, of other clients.
-            if job.tool in _RUNNING_TOOLS and (output_file := answer.get("output_file")):
+            if job.tool in ("ops_exec", "bash") and (output_file := answer.get("output_file")):
                 self.jobs.saved(output_file)
             return answer
 
@@ -511,7 +513,7 @@ class Service:
         return {"format": 1, "error": {name: redact(text) for name, text in described.items()}}
 
 
-_RUNNING_TOOLS = frozenset(("ops_exec", "bash", "read"))
+_RUNNING_TOOLS = frozenset(("ops_exec", "ops_rollback", "bash", "read"))
 
 
 def tool_object(tool: Tool) -> JSON:

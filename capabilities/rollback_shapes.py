@@ -68,7 +68,7 @@ def plan_object(
 ) -> dict[str, Any]:
     """What a rollback would do. Steps that would do nothing and have nothing to say are counted only."""
     shown = dict(differences)
-    steps = [step for step in plan.steps if step in shown or step.state == State.EXTRA]
+    steps = [step for step in plan.steps if step in shown or step.state in (State.EXTRA, State.NOT_SAVED)]
     return {
         "format": 1,
         "id": plan.of,
