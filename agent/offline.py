@@ -7,6 +7,7 @@ import queue
 import threading
 
 from runbooks import runner
+from runbooks.catalogue import BUILT_IN, Books
 from runbooks.look import BRAIN, look, this_machine
 from runbooks.report import Report, error_of, finding_json
 from runbooks.wording import answer_text
@@ -36,6 +37,7 @@ class OfflineSession:
         lang: str = "",
         total_s: float = runner.TOTAL_S,
         recall: "Callable[[], Mapping[str, Any]] | None" = None,
+        books: Books = BUILT_IN,
     ) -> None:
         from dialogue.protocol import Abilities
 
@@ -43,7 +45,7 @@ class OfflineSession:
             streaming=False, tools=True, multi_turn=True, interrupt=True, notes=("looks only; changes nothing",)
         )
         self._ask, self._utc, self._lang, self._total_s = ask, utc, lang, total_s
-        self._recall = recall
+        self._recall, self._books = recall, books
         self._turn: Turn | None = None
         self._stop = threading.Event()
         self._state = "new"
@@ -103,6 +105,7 @@ class OfflineSession:
                     on_step=told.put,
                     stopped=self._stop.is_set,
                     recall=self._recall,
+                    books=self._books,
                 )
             )
         except Exception as error:  # the reader of the queue must learn of every end

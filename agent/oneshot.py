@@ -6,6 +6,7 @@ of a session, because its readers follow along.
 
 from agent import offline
 from guard.errors import UsageError
+from runbooks.catalogue import BUILT_IN, Books
 from runbooks.look import look, this_machine
 from runbooks.report import report_json
 from runbooks.wording import answer_text, nagios_text
@@ -80,6 +81,7 @@ def answer(
     on_step: "Callable[[runner.Step], None] | None" = None,
     stopped: "Callable[[], bool] | None" = None,
     memory: "Memory | None" = None,
+    books: Books = BUILT_IN,
 ) -> "tuple[str, int]":
     """The answer's text for stdout and the exit code, for every output but `stream-json`.
 
@@ -100,6 +102,7 @@ def answer(
         on_step=on_step,
         stopped=stopped,
         recall=memory.recall if memory else None,
+        books=books,
     )
     if memory:
         memory.remember(report)
@@ -125,13 +128,16 @@ def stream(
     encode: "Callable[[object], str]",
     stopped: "Callable[[], bool] | None" = None,
     memory: "Memory | None" = None,
+    books: Books = BUILT_IN,
 ) -> "Iterator[tuple[str, int | None]]":
     """Events v1, one JSON line each as they happen; the last one carries the exit code beside it."""
     from dialogue.events import SessionStarted, Stamped, TurnCompleted, TurnStarted
     from dialogue.protocol import Turn
 
     recall = memory.recall if memory else None
-    brain = offline.OfflineSession(ask, utc=utc, lang=question.lang, total_s=question.total_s, recall=recall)
+    brain = offline.OfflineSession(
+        ask, utc=utc, lang=question.lang, total_s=question.total_s, recall=recall, books=books
+    )
     brain.start()
     brain.send_turn(Turn(question.text))
     number = 1

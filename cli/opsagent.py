@@ -15,7 +15,6 @@ LATER = {
     "doctor": "the doctor",
     "resume": "resuming a conversation",
     "sessions": "the list of conversations",
-    "runbook": "the list of runbooks",
     "config": "configuration by command",
     "fleet": "fleets",
     "check": "",
@@ -43,6 +42,11 @@ def main(argv: "list[str]") -> int:
             from cli.opsagent_mcp import main as mcp
 
             return mcp(argv[1:])
+        if argv[:1] == ["runbook"]:
+            from cli.opsagent_runbook import VERB
+            from cli.opsx import run_verb
+
+            return run_verb(PROGRAM, {VERB.name: VERB}, argv)
         parsed = _parsed(argv)
         if parsed is None:
             return 0
@@ -92,7 +96,9 @@ examples:
   opsagent -p 'disk' --nagios
 
 Without a model, runbooks answer: they read a few files and programs through the guard (opsx --help) and say what is
-wrong, what was not checked and why, and where to look next. A question that asks for a change gets the look only.""",
+wrong, what was not checked and why, and where to look next. A question that asks for a change gets the look only.
+
+opsagent runbook list|show|test tells what can be checked (opsagent runbook --help).""",
         codes=(
             "0 answered · 2 usage · 3 a change was asked for · 7 state damaged or locked · "
             "8 nothing could be checked · 130 interrupted"

@@ -8,6 +8,7 @@ import time
 from agent import oneshot
 from cli.json_text import json_line
 from guard.errors import GuardError, UsageError
+from runbooks.catalogue import BUILT_IN
 from runbooks.runner import Stopped
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from cli.options import Parsed
     from runbooks import runner
+    from runbooks.catalogue import Books
     from runbooks.model import Ask
 
 LANGUAGES = ("en", "zh")
@@ -43,7 +45,7 @@ def main(parsed: "Parsed") -> int:
 
     core.require_target(parsed.value("target", "local"))
     from capabilities.run import read_only_runner
-    from cli import runbook_memory, surroundings
+    from cli import own_runbooks, runbook_memory, surroundings
     from cli.opsx_exec import cancel_on_signals
     from execution import open_guard
 
@@ -55,8 +57,11 @@ def main(parsed: "Parsed") -> int:
 
     session = RandomIds().new("c")
     ask = read_only_runner(guard, cwd="/", session=session, cancel=cancel)
+    books = own_runbooks.books()
     question.shown = guard.redactor.text(question.text)
-    return answer(question, ask, utc=SystemClock().utc, stopped=cancel.is_set, session=session, memory=runbook_memory)
+    return answer(
+        question, ask, utc=SystemClock().utc, stopped=cancel.is_set, session=session, memory=runbook_memory, books=books
+    )
 
 
 def answer(
@@ -67,6 +72,7 @@ def answer(
     stopped: "Callable[[], bool]",
     session: str,
     memory: "oneshot.Memory | None" = None,
+    books: "Books" = BUILT_IN,
 ) -> int:
     """Asks, prints in the chosen form, and returns the exit code."""
     from cli.report import write
@@ -80,10 +86,10 @@ def answer(
             code = code if ended is None else ended
         return code
     while question.watch_s:
-        text = _once(question, ask, utc=utc, stopped=stopped, memory=memory)[0]
+        text = _once(question, ask, utc=utc, stopped=stopped, memory=memory, books=books)[0]
         write(CLEAR + visible(text) if sys.stdout.isatty() else visible(text) + "\n")
         _wait(question.watch_s, stopped)
-    text, code = _once(question, ask, utc=utc, stopped=stopped, memory=memory)
+    text, code = _once(question, ask, utc=utc, stopped=stopped, memory=memory, books=books)
     write(text if question.output == "json" else visible(text))
     return code
 
@@ -104,6 +110,7 @@ def _once(
     utc: "Callable[[], str]",
     stopped: "Callable[[], bool]",
     memory: "oneshot.Memory | None",
+    books: "Books",
 ) -> "tuple[str, int]":
     progress = Progress(sys.stderr, stopped)
     try:
@@ -115,6 +122,7 @@ def _once(
             on_step=progress.on_step,
             stopped=progress.tick,
             memory=memory,
+            books=books,
         )
     except Stopped:
         raise Interrupted("interrupted", not_done="nothing was changed; there is no answer") from None

@@ -4,7 +4,10 @@ from guard.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runbooks.model import Runbook
+    from runbooks.own import OwnRunbook
 
 OVERVIEW = "overview"
 OVERVIEW_MEMBERS = ("disk", "memory", "oom", "cpu", "io", "services", "logs")
@@ -60,3 +63,32 @@ def load(id: str) -> "Runbook":
 
     module: Runbook = import_module(f"runbooks.library.{id}")
     return module
+
+
+class Books:
+    """The runbooks that a question may choose from: the built-in ones and those of the user."""
+
+    __slots__ = ("own",)
+
+    def __init__(self, own: "Iterable[OwnRunbook]" = ()) -> None:
+        self.own: dict[str, OwnRunbook] = {}
+        for book in own:
+            if book.ID == OVERVIEW or book.ID in RANKED or book.ID in self.own:
+                raise UnknownRunbook(f"two runbooks are named {book.ID}", hint=f"rename the one in {book.file}")
+            self.own[book.ID] = book
+
+    @property
+    def known(self) -> "tuple[str, ...]":
+        """All ids but the overview, in rank order; the user's own come last."""
+        return (*RANKED, *self.own)
+
+    def load(self, id: str) -> "Runbook":
+        """One runbook. Raises UnknownRunbook."""
+        return self.own[id] if id in self.own else load(id)
+
+    def members_of(self, id: str) -> "tuple[str, ...]":
+        """The runbooks that run for `id`. Raises UnknownRunbook."""
+        return (id,) if id in self.own else members_of(id)
+
+
+BUILT_IN = Books()

@@ -4,7 +4,7 @@ import os
 import time
 
 from runbooks import planner, runner
-from runbooks.catalogue import OVERVIEW, RANKED, members_of
+from runbooks.catalogue import BUILT_IN, OVERVIEW, Books
 from runbooks.model import Where
 from runbooks.report import Report, report_of
 from runbooks.since import changes
@@ -12,7 +12,7 @@ from runbooks.words import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from runbooks.model import Ask
@@ -34,11 +34,11 @@ def look(
     id: str = "",
     lang: str = "",
     brain: str = BRAIN,
-    known: "Sequence[str]" = RANKED,
     total_s: float = runner.TOTAL_S,
     on_step: "Callable[[runner.Step], None] | None" = None,
     stopped: "Callable[[], bool] | None" = None,
     recall: "Callable[[], Mapping[str, Any]] | None" = None,
+    books: Books = BUILT_IN,
 ) -> Report:
     """Answers a question about this machine.
 
@@ -52,7 +52,11 @@ def look(
         runner.Stopped: `stopped` said so.
     """
     at = utc()
-    plan = planner.Plan([planner.Chosen(id)], lang=lang or "en") if id else planner.plan(text, known=known)
+    plan = (
+        planner.Plan([planner.Chosen(id)], lang=lang or "en")
+        if id
+        else planner.plan(text, own={id: book.phrases for id, book in books.own.items()})
+    )
     if lang:
         plan = plan.replace(lang=lang)
     question = Question(text[: planner.MOST_CHARACTERS])
@@ -62,7 +66,9 @@ def look(
         numbers=tuple(question.numbers),
         paths=tuple(question.paths),
     )
-    ids = dict.fromkeys(member for chosen in plan.chosen for member in members_of(chosen.id))
-    checked = runner.run(list(ids), ask, where, utc=utc, total_s=total_s, on_step=on_step, stopped=stopped)
-    report = report_of(where.host, at, brain, plan, checked.findings, checked.answers).replace(light=where.light)
+    ids = dict.fromkeys(member for chosen in plan.chosen for member in books.members_of(chosen.id))
+    checked = runner.run(list(ids), ask, where, utc=utc, total_s=total_s, on_step=on_step, stopped=stopped, books=books)
+    report = report_of(where.host, at, brain, plan, checked.findings, checked.answers).replace(
+        light=where.light, books=books
+    )
     return report if recall is None else report.replace(since=tuple(changes(recall(), report)))

@@ -12,7 +12,7 @@ One table for all runbooks, so that choosing one does not import twenty modules.
 - After ` !` stand false friends: where one of them is in the text, its words are not seen by this phrase.
 """
 
-LAST = 0
+STRONG, LAST = 3, 0
 ENOUGH = 2
 """A runbook is chosen from this score on."""
 

@@ -7,12 +7,12 @@ decided. A question that nothing fits gets the overview and is told what can be 
 from guard.types import Value
 from runbooks.catalogue import OVERVIEW, RANKED
 from runbooks.changes import Change, change_in
-from runbooks.phrases import ENOUGH, LAST, PHRASES
+from runbooks.phrases import ENOUGH, LAST, PHRASES, STRONG
 from runbooks.words import Question, compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 MOST = 3
 """So many runbooks at most: an answer about everything is the overview's job."""
@@ -63,18 +63,21 @@ class Plan(Value):
         self.lang = lang
 
 
-def plan(text: str, *, known: "Sequence[str]" = RANKED) -> Plan:
+def plan(text: str, *, known: "Sequence[str]" = RANKED, own: "Mapping[str, Sequence[str]] | None" = None) -> Plan:
     """The runbooks for a question, in any mix of English and Chinese.
 
     Args:
         text: the question; only its first MOST_CHARACTERS are looked at.
-        known: the runbooks that may be chosen.
+        known: the built-in runbooks that may be chosen.
+        own: phrases of the user's runbooks by id; each of them decides alone.
     """
     question = Question(text[:MOST_CHARACTERS])
     change = change_in(question)
     scores, because, last = {}, {}, {}
+    known = (*known, *(own or {}))
     for id in (OVERVIEW, *known):
-        score, words, last_words = _score(id, question)
+        table = [(STRONG, ";".join(own[id]))] if own and id in own else PHRASES[id]
+        score, words, last_words = _score(id, table, question)
         scores[id], because[id] = score, words
         if last_words:
             last[id] = last_words
@@ -96,10 +99,10 @@ def plan(text: str, *, known: "Sequence[str]" = RANKED) -> Plan:
     )
 
 
-def _score(id: str, question: Question) -> "tuple[int, list[str], list[str]]":
+def _score(id: str, table: "list[tuple[int, str]]", question: Question) -> "tuple[int, list[str], list[str]]":
     """The score, the words that made it, and the words of last-resort phrases."""
     score, words, last_words = 0, [], []
-    for weight, phrases in compiled(id, PHRASES[id]):
+    for weight, phrases in compiled(id if id in PHRASES else f"own:{table[0][1]}", table):
         for phrase in phrases:
             found = phrase.found_in(question)
             if found is None:

@@ -1,6 +1,7 @@
 """What a set of checks found, as a value: counts, order, the next look, exit codes, JSON. Pure."""
 
 from guard.types import Value
+from runbooks.catalogue import BUILT_IN, Books
 from runbooks.model import Finding, Severity, Words, worst_first
 
 TYPE_CHECKING = False
@@ -17,7 +18,19 @@ FORMAT = 1
 class Report(Value):
     """The answer to one question."""
 
-    __slots__ = ("host", "at", "brain", "plan", "findings", "not_checked", "executions", "unrecorded", "light", "since")
+    __slots__ = (
+        "host",
+        "at",
+        "brain",
+        "plan",
+        "findings",
+        "not_checked",
+        "executions",
+        "unrecorded",
+        "light",
+        "since",
+        "books",
+    )
     host: str
     at: str
     """RFC 3339, UTC, milliseconds: when the question was taken."""
@@ -34,6 +47,8 @@ class Report(Value):
     """Second samples were left out (an overview)."""
     since: "tuple[Words, ...]"
     """What has changed since the last time, a sentence for each earlier time (`runbooks.since`)."""
+    books: Books
+    """What could be chosen from: where names and titles come from."""
 
     def __init__(
         self,
@@ -47,6 +62,7 @@ class Report(Value):
         unrecorded: "Iterable[str]" = (),
         light: bool = False,
         since: "Iterable[Words]" = (),
+        books: Books = BUILT_IN,
     ) -> None:
         self.host = host
         self.at = at
@@ -58,6 +74,7 @@ class Report(Value):
         self.unrecorded = tuple(unrecorded)
         self.light = light
         self.since = tuple(since)
+        self.books = books
 
     @property
     def lang(self) -> str:

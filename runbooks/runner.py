@@ -8,7 +8,7 @@ first runbooks have finished, and whatever is missing reads "not checked". A rea
 import threading
 import time
 
-from runbooks.catalogue import load
+from runbooks.catalogue import BUILT_IN, Books
 from runbooks.model import Answer, Answers, Finding, Words
 from runbooks.reading import not_checked
 
@@ -82,6 +82,7 @@ def run(
     on_step: "Callable[[Step], None] | None" = None,
     stopped: "Callable[[], bool] | None" = None,
     monotonic: "Callable[[], float]" = time.monotonic,
+    books: Books = BUILT_IN,
 ) -> Checked:
     """Runs the runbooks and waits until each has read its answers, at most `total_s` and a short grace.
 
@@ -92,7 +93,7 @@ def run(
         on_step: called from this thread, in order: each read's begin, then its end.
         stopped: asked several times a second; when true the run ends with `Stopped`.
     """
-    return _Run(ids, ask, where, utc, total_s, on_step, stopped, monotonic).to_the_end()
+    return _Run(ids, ask, where, utc, total_s, on_step, stopped, monotonic, books).to_the_end()
 
 
 class _Run:
@@ -106,8 +107,9 @@ class _Run:
         on_step: "Callable[[Step], None] | None",
         stopped: "Callable[[], bool] | None",
         monotonic: "Callable[[], float]",
+        books: Books,
     ) -> None:
-        self.books: list[Runbook] = [load(id) for id in ids]
+        self.books: list[Runbook] = [books.load(id) for id in ids]
         self.have = [Answers() for _ in self.books]
         self.wanted: list[list[tuple[str, _Read]]] = [[] for _ in self.books]
         self.rounds = [0] * len(self.books)

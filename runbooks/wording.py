@@ -2,7 +2,7 @@
 
 import time
 
-from runbooks.catalogue import OVERVIEW, RANKED, load
+from runbooks.catalogue import BUILT_IN, OVERVIEW, Books
 from runbooks.model import Severity, Words
 from runbooks.report import error_of
 
@@ -60,7 +60,7 @@ def answer_text(report: "Report", *, now_s: float) -> str:
     if report.next:
         lines.append(f"下一步可看：{report.next}" if zh else f"Next look: {report.next}")
     if not report.plan.matched:
-        lines += abilities(report.lang)
+        lines += abilities(report.lang, report.books)
     while lines[-1] == "":
         lines.pop()
     return "\n".join(lines) + "\n"
@@ -107,11 +107,11 @@ def chosen_line(report: "Report") -> str:
     parts = []
     for chosen in plan.chosen:
         quoted = ("、" if zh else ", ").join(f"“{words}”" for words in chosen.because)
-        title = title_of(chosen.id).of(report.lang)
+        title = title_of(chosen.id, report.books).of(report.lang)
         parts.append(title if not quoted else f"{title}（{quoted}）" if zh else f"{title} ({quoted})")
     line = f"检查项：{'、'.join(parts)}。" if zh else f"Looked at: {', '.join(parts)}."
     if plan.left_out:
-        names = [title_of(id).of(report.lang) for id in plan.left_out]
+        names = [title_of(id, report.books).of(report.lang) for id in plan.left_out]
         line += (
             f"一次最多三项，未看：{'、'.join(names)}。"
             if zh
@@ -120,19 +120,19 @@ def chosen_line(report: "Report") -> str:
     return line
 
 
-def title_of(id: str) -> Words:
+def title_of(id: str, books: Books = BUILT_IN) -> Words:
     """A runbook's name for people."""
-    return Words("overview", "概况") if id == OVERVIEW else load(id).TITLE
+    return Words("overview", "概况") if id == OVERVIEW else books.load(id).TITLE
 
 
-def abilities(lang: str) -> "list[str]":
+def abilities(lang: str, books: Books = BUILT_IN) -> "list[str]":
     """What can be checked, one line each."""
     zh = lang == "zh"
     lines = ["没有模型时可以检查：" if zh else "Without a model I can check:"]
-    width = max(width_of(title_of(id).of(lang)) for id in RANKED)
-    for id in RANKED:
-        title = title_of(id).of(lang)
-        lines.append(f"  {title}{' ' * (width - width_of(title))}  {load(id).ABOUT.of(lang)}")
+    width = max(width_of(title_of(id, books).of(lang)) for id in books.known)
+    for id in books.known:
+        title = title_of(id, books).of(lang)
+        lines.append(f"  {title}{' ' * (width - width_of(title))}  {books.load(id).ABOUT.of(lang)}")
     return lines
 
 
