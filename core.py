@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from guard.ports import Store
     from guard.types import Assessment, Enforcement, Facts, Policy
 
 NONE = NO_ENFORCEMENT
@@ -105,23 +106,19 @@ def policy_version() -> str:
     return policy.POLICY_VERSION
 
 
-def pending() -> "list[Any]":
+def pending(ledger: "Store") -> "list[Any]":
     """The requests that wait for a person, oldest first.
 
     Raises:
         StateError: the state folder cannot be read.
     """
-    from guard.ledger.store import open_ledger
-
-    return list(open_ledger().pending())
+    return list(ledger.pending())
 
 
-def audit(tail: int = 20) -> "Iterator[Mapping[str, Any]]":
+def audit(ledger: "Store", tail: int = 20) -> "Iterator[Mapping[str, Any]]":
     """The last `tail` entries of the log, oldest first, as they were written (already redacted).
 
     Raises:
         StateError: the state folder cannot be read, or an entry is damaged.
     """
-    from guard.ledger.store import open_ledger
-
-    return iter(open_ledger().audit(tail))
+    return iter(ledger.audit(tail))

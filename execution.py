@@ -229,7 +229,7 @@ def _said(name: str, command: str, guard: Guard, cwd: str, actor: str) -> Output
     from guard.saved import Output
     from guard.types import Request
 
-    request = Request(command, cwd=cwd, actor=actor, shell="snapshot")  # noqa: S604
+    request = Request(command, cwd=cwd, actor=actor, shell="snapshot")
     core.require_command(command)
     assessment = assess(request, guard)
     if assessment.level > Level.R0:
@@ -267,7 +267,8 @@ def _said(name: str, command: str, guard: Guard, cwd: str, actor: str) -> Output
 def _not_run(request: Request, assessment: Assessment, guard: Guard) -> Outcome:
     decision = assessment.decision
     refused = decision.verdict == Verdict.REFUSE
-    request_id, notes = None, ()
+    request_id: str | None = None
+    notes: tuple[str, ...] = ()
     if request.actor != Actor.RUNBOOK and (decision.forceable or not refused):
         try:
             request_id = guard.ledger.keep_request(request, assessment)

@@ -5,9 +5,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 try:
-    from _json import encode_basestring, make_encoder
+    import _json
 except ImportError:  # another Python implementation
-    make_encoder = None
+    _json = None  # type: ignore[assignment]
 
 
 def _refuse(value: object) -> "Any":
@@ -16,12 +16,12 @@ def _refuse(value: object) -> "Any":
 
 def json_line(value: "Any") -> str:
     """One line of strict JSON, without its newline. Lone surrogates become U+FFFD, non-finite numbers an error."""
-    if make_encoder is None:
+    if _json is None:
         import json
 
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     else:
-        encode = make_encoder({}, _refuse, encode_basestring, None, ": ", ", ", False, False, False)
+        encode = _json.make_encoder({}, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, False)
         text = "".join(encode(value, 0))
     if text.isascii():
         return text

@@ -63,18 +63,41 @@ class Cancel(Protocol):
 class RunResult(Protocol):
     """How one child ended, as `Target.run` returns it."""
 
-    exit_code: int | None
-    timed_out: bool
-    cancelled: bool
-    stdout: Captured
-    stderr: Captured
-    duration_ms: int
-    profile: str
-    enforced: str
-    interference: tuple[Interference, ...] | None
-    unlimited: tuple[str, ...]
-    masked: tuple[str, ...]
-    notes: tuple[str, ...]
+    @property
+    def exit_code(self) -> int | None: ...
+
+    @property
+    def timed_out(self) -> bool: ...
+
+    @property
+    def cancelled(self) -> bool: ...
+
+    @property
+    def stdout(self) -> Captured: ...
+
+    @property
+    def stderr(self) -> Captured: ...
+
+    @property
+    def duration_ms(self) -> int: ...
+
+    @property
+    def profile(self) -> str: ...
+
+    @property
+    def enforced(self) -> str: ...
+
+    @property
+    def interference(self) -> tuple[Interference, ...] | None: ...
+
+    @property
+    def unlimited(self) -> tuple[str, ...]: ...
+
+    @property
+    def masked(self) -> tuple[str, ...]: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
 
 class Target(Protocol):
@@ -150,4 +173,12 @@ class Store(Protocol):
 
     def entries(self) -> Iterator[Mapping[str, object]]:
         """The log, oldest first."""
+        ...
+
+    def pending(self) -> Sequence[object]:
+        """The requests that wait for a person, oldest first. Raises StateError."""
+        ...
+
+    def audit(self, tail: int = 20) -> Sequence[Mapping[str, object]]:
+        """The last entries of the log, oldest of them first. Raises StateError."""
         ...

@@ -60,9 +60,8 @@ def _load(package: str, name: str) -> "Any":
 
 
 def _compile_late(*args: "Any") -> "Any":
-    import re
-
-    return re.compile(*args)
+    # Only a query's predicates come here, and we use none; then the real module is worth its time.
+    return __import__("re").compile(*args)
 
 
 def _numbers(name: str, *_: "Any") -> type:
