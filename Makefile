@@ -6,7 +6,7 @@ PYTEST = "$(PYTHON)" -m pytest -n $(WORKERS) --dist worksteal
 WORKERS ?= 2
 CODE = .
 
-.PHONY: check lint types docs-check test dangerous bench docs lock format
+.PHONY: check lint types docs-check test dangerous hosts bench docs lock format
 
 check: lint types docs-check test
 
@@ -26,6 +26,11 @@ test: environment
 # With the probes that set clocks and load modules: on a machine that may be thrown away.
 dangerous: environment
 	OPSAGENT_DANGEROUS_TESTS=1 $(PYTEST)
+
+# Other people's clients, fetched from their registries; not part of `make check`.
+hosts: environment
+	./opsagent --version
+	"$(PYTHON)" tools/mcp_hosts.py
 
 # Ratios against a bare interpreter and other measures; prints, never fails.
 bench: environment

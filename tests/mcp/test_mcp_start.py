@@ -146,3 +146,18 @@ def test_the_server_says_who_it_is(tmp_path):
         opened = peer.opened["result"]
         assert opened["serverInfo"] == {"name": "opsagent", "title": "opsagent", "version": "0"}
         assert opened["capabilities"] == {"tools": {"listChanged": False}}
+
+
+def test_the_page_about_the_server_names_every_tool_with_its_hint_and_its_arguments(tmp_path):
+    page = (ROOT / "docs/mcp.md").read_text()
+    with Peer(tmp_path / "h") as peer:
+        tools = peer.ask("tools/list")["result"]["tools"]
+    rows = [line for line in page.splitlines() if line.startswith("| `") and "{" in line]
+    assert len(rows) == len(tools)
+    for tool, row in zip(tools, rows, strict=True):
+        words, read_only = row.split("|")[1:3] if "\\|" not in row else (row.split(" | ")[0], row.split(" | ")[1])
+        name, _, arguments = words.replace("\\|", ",").strip(" |`").rstrip("}").partition("{")
+        assert name == tool["name"]
+        assert read_only.strip() == ("yes" if tool["annotations"]["readOnlyHint"] else "no")
+        named = {one.strip() for one in arguments.split(",") if one.strip()}
+        assert named == set(tool["inputSchema"]["properties"]) - {"target"}
