@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from guard.errors import NotPermitted, NoWayBack, StateBusy, UsageError
 from guard.quoting import quoted
-from guard.saved import Action, RolledBack, State
+from guard.saved import CONFLICTS, Action, RolledBack
 from guard.types import LOCAL, Assessment, Decision, Effect, Level, Outcome, PlanItem, Profile, Reason, Status, Verdict
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def differences(plan: RollbackPlan, world: World) -> tuple[tuple[Step, str], ...
     shown = []
     with world.ledger.snapshots.contents(manifest) as pack:
         for step in plan.steps:
-            if step.action == Action.NONE and step.state in (State.BACK, State.UNCHANGED):
+            if step.action == Action.NONE and step.state not in CONFLICTS:
                 continue
             before = pack.read(step.before.sha256, DIFF_BYTES) if step.before.saved else None
             now = read_small(step.now, DIFF_BYTES)

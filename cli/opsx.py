@@ -80,6 +80,32 @@ VERBS = (
         ),
     ),
     Verb("show", "cli.opsx_records", "show one execution or request in full", usage="ID", options=(JSON,)),
+    Verb(
+        "snapshot",
+        "cli.opsx_snapshot",
+        "save files before a change, and look at what was saved",
+        usage="create PATH… | list | show ID | verify [ID…] | prune",
+        options=(
+            JSON,
+            Option("snapshot-cmd", "create: keep what a read says, too", value="NAME::CMD", many=True),
+            Option("no-snapshot-of", "create: leave out a path", value="PATH", many=True),
+            Option("keep", "prune: how many stay, 0..100000 (default 200)", value="N"),
+        ),
+        codes="0 done · 5 something cannot be saved · 7 verify found damage",
+    ),
+    Verb(
+        "rollback",
+        "cli.opsx_snapshot",
+        "take a change back: shows every path and conflict, asks a person, saves what is there, puts back, verifies",
+        usage="[options] e-… | s-…",
+        options=(
+            JSON,
+            Option("leave-conflicts", "take back the rest without what others changed since"),
+            Option("overrule", "take PATH back although it was changed since", value="PATH", many=True),
+            Option("plan", "only if the plan still has this digest", value="DIGEST"),
+        ),
+        codes="0 all is back · 1 conflicts or some of it · 3 needs a person · 4 changed since the plan was made",
+    ),
     Verb("pending", "cli.opsx_records", "list the requests that wait for approval", options=(JSON,)),
     Verb(
         "audit",

@@ -1,0 +1,294 @@
+"""`opsx snapshot` and `opsx rollback`: what was saved, and taking a change back after showing all that it does."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import execution
+from capabilities.rollback_shapes import listed_object, plan_object, snapshot_object
+from cli import surroundings
+from cli.consent import consented, paged
+from cli.report import line, safe, write
+from guard.errors import NotPermitted, UsageError
+from guard.saved import Action, State
+from guard.types import Actor, Mode, Request, Status
+
+if TYPE_CHECKING:
+    from cli.options import Parsed
+    from execution import Guard
+    from guard.saved import RollbackPlan, RolledBack, Step
+
+_VERBS = {
+    Action.WRITE: "write",
+    Action.META: "set",
+    Action.MAKE: "make",
+    Action.LINK: "link",
+    Action.DELETE: "delete",
+    Action.NONE: "leave",
+}
+_STATES = {
+    State.UNCHANGED: "as the change left it",
+    State.DIFFERS: "differs from what was saved",
+    State.CHANGED: "CHANGED SINCE by somebody else",
+    State.GONE: "GONE SINCE",
+    State.BACK: "already back",
+    State.EXTRA: "appeared since; stays",
+    State.NOT_SAVED: "its content was not saved (secret); stays",
+}
+
+
+def main(parsed: Parsed) -> int:
+    """Dispatches to the verb."""
+    if parsed.verb.name == "rollback":
+        return rollback(parsed)
+    actions = {"create": create, "list": list_all, "show": show, "verify": verify, "prune": prune}
+    action = actions.get(parsed.words[0] if parsed.words else "")
+    if action is None:
+        raise UsageError("say what: create, list, show, verify or prune", hint=parsed.help_line())
+    return action(parsed, parsed.words[1:])
+
+
+# ── snapshots ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def create(parsed: Parsed, words: list[str]) -> int:
+    """Saves the named paths and what the named reads say."""
+    from guard.ledger.plans import snapshot_plan
+
+    cwd = surroundings.cwd()
+    plan = snapshot_plan(
+        (), cwd=cwd, files=words, commands=parsed.many("snapshot-cmd"), leave_out=parsed.many("no-snapshot-of")
+    )
+    if not plan.items:
+        raise UsageError("nothing to save was named", hint="opsx snapshot create PATH…")
+    snapshot = execution.snapshot(plan, _guard(), cwd=cwd, actor=surroundings.actor())
+    if parsed.flag("json"):
+        line({"format": 1, "snapshot": snapshot, "next": f"opsx rollback {snapshot}"})
+    else:
+        write(f"{snapshot}\n")
+        write(f"opsx: saved; back to it: opsx rollback {snapshot}\n", to_stderr=True)
+    return 0
+
+
+def list_all(parsed: Parsed, words: list[str]) -> int:
+    """Lists the snapshots, newest first."""
+    _no_more(words, parsed)
+    guard = _guard()
+    listed = guard.ledger.snapshots.listed()
+    if parsed.flag("json"):
+        line({"format": 1, "snapshots": [listed_object(one, guard.redactor.text) for one in listed]})
+        return 0
+    for one in listed:
+        if one.manifest is None:
+            write(f"! {one.id:14} {safe(one.problem)}\n")
+            continue
+        manifest = one.manifest
+        roots = ", ".join(one_line(root) for root in manifest.roots[:3])
+        more = f" and {len(manifest.roots) - 3} more" if len(manifest.roots) > 3 else ""
+        size = f"{len(manifest.nodes)} paths, {manifest.pack_bytes:,} bytes"
+        write(f"  {one.id:14} {manifest.at[:19]}Z  {manifest.execution or manifest.reason:14} {size}: {roots}{more}\n")
+    if not listed:
+        write("nothing was saved yet\n", to_stderr=True)
+    return 0
+
+
+def show(parsed: Parsed, words: list[str]) -> int:
+    """Shows what a snapshot holds, without its contents."""
+    guard = _guard()
+    shape = snapshot_object(guard.ledger.snapshots.load(_one_id(words, parsed)), guard.redactor.text)
+    if parsed.flag("json"):
+        line(shape)
+        return 0
+    for name in ("id", "at", "execution", "reason", "target", "pack_bytes", "paths"):
+        write(f"{name:12} {shape[name]}\n")
+    for node in shape["nodes"]:
+        what = f" → {node['link']}" if node["link"] else ""
+        kept = "" if node["saved"] or node["kind"] != "file" else "  (hash only)"
+        write(f"  {node['mode']} {node['uid']}:{node['gid']} {node['kind']:8} {one_line(node['path'] + what)}{kept}\n")
+    for output in shape["outputs"]:
+        write(f"  output {output['name']}: {safe(output['command'])}\n")
+    for text in shape["unsaved"]:
+        write(f"  {safe(text)}\n")
+    return 0
+
+
+def verify(parsed: Parsed, words: list[str]) -> int:
+    """Reads snapshots back and says what in them is not what was written; all when none is named."""
+    guard = _guard()
+    ids = words or sorted(one.id for one in guard.ledger.snapshots.listed())
+    found = {snapshot: guard.ledger.snapshots.verify(snapshot) for snapshot in ids}
+    damaged = {snapshot: problems for snapshot, problems in found.items() if problems}
+    if parsed.flag("json"):
+        line(
+            {
+                "format": 1,
+                "verified": len(found),
+                "problems": {snapshot: list(problems) for snapshot, problems in damaged.items()},
+            }
+        )
+    else:
+        for problems in damaged.values():
+            write("".join(f"{safe(problem)}\n" for problem in problems))
+        write(f"{len(found) - len(damaged)} of {len(found)} whole\n")
+    return 7 if damaged else 0
+
+
+def prune(parsed: Parsed, words: list[str]) -> int:
+    """Removes the oldest snapshots, never one that an unresolved execution needs."""
+    _no_more(words, parsed)
+    from guard.ledger.packs import KEEP
+
+    keep = parsed.whole_number("keep", KEEP, low=0, high=100_000)
+    if keep < KEEP and surroundings.actor() != Actor.PERSON:
+        raise NotPermitted(
+            f"fewer than {KEEP} snapshots are kept only when a person says so",
+            not_done="nothing was removed",
+            hint="run it on a terminal",
+        )
+    removed = _guard().ledger.prune_snapshots(keep=keep)
+    if parsed.flag("json"):
+        line({"format": 1, "removed": list(removed)})
+    else:
+        write(f"{len(removed)} removed\n")
+    return 0
+
+
+# ── rollback ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rollback(parsed: Parsed) -> int:
+    """Shows what going back would do, asks a person, does exactly that."""
+    if len(parsed.words) != 1:
+        raise UsageError("name one execution or snapshot", hint="opsx rollback e-…; opsx snapshot list")
+    guard = _guard()
+    plan = execution.plan_rollback(
+        parsed.words[0],
+        guard,
+        overruled=parsed.many("overrule"),
+        leave_conflicts=parsed.flag("leave-conflicts"),
+    )
+    if parsed.value("plan") not in ("", plan.digest):
+        raise NotPermitted(
+            "what is there has changed since that plan was made",
+            not_done="nothing was changed",
+            hint=f"opsx rollback {plan.of}",
+        )
+    differences = execution.rollback_differences(plan, guard)
+    as_json = parsed.flag("json")
+    shape = plan_object(plan, differences, guard.redactor.text)
+    if not as_json:
+        paged(preview(plan, dict(differences), socket.gethostname()))
+    if plan.conflicts and not plan.leave_conflicts:
+        return _stopped_by_conflicts(plan, shape, as_json=as_json)
+    if not plan.work:
+        if as_json:
+            line({**shape, "status": Status.SUCCEEDED, "execution": None, "own_snapshot": None, "results": []})
+        return 1 if plan.conflicts else 0
+    _require_changes_allowed(guard)
+    request = Request(execution.rollback_request(plan), cwd=surroundings.cwd(), actor=surroundings.actor())
+    if as_json or request.actor != Actor.PERSON:
+        return _needs_stamp(plan, request, guard, shape, as_json=as_json)
+    if not consented(f"take back {_paths(len(plan.work))}?"):
+        write("opsx: nothing was changed\n", to_stderr=True)
+        return 3
+    done = execution.apply_rollback(plan, request, guard, consent="tty")
+    _in_words(done)
+    return 0 if done.status == Status.SUCCEEDED else 1
+
+
+def preview(plan: RollbackPlan, differences: dict[Step, str], host: str) -> str:
+    """The plan for a person: where, what, each path with its difference, what stands in the way."""
+    lines = [f"rollback of {plan.of} on {plan.target} ({safe(host)}), from snapshot {plan.snapshot}", ""]
+    for step in plan.steps:
+        if step not in differences and step.state not in (State.EXTRA, State.NOT_SAVED):
+            continue
+        lines.append(f"{_VERBS[step.action]:7}{one_line(step.path)}  ({_STATES[step.state]})")
+        lines += [f"    {one_line(text)}" for text in differences.get(step, "").split("\n") if text]
+    back = sum(1 for step in plan.steps if step.state == State.BACK)
+    if back:
+        lines.append(f"{back} already back")
+    lines += [f"note: {safe(note)}" for note in plan.notes]
+    if not plan.work and not plan.conflicts:
+        lines.append("nothing to do: everything is as it was")
+    lines += ["", f"to change: {_paths(len(plan.work))}; what is there now is saved first"] if plan.work else []
+    return "\n".join(lines) + "\n"
+
+
+def _stopped_by_conflicts(plan: RollbackPlan, shape: dict[str, object], *, as_json: bool) -> int:
+    hint = f"opsx rollback {plan.of} --leave-conflicts, or --overrule PATH for each that shall go back all the same"
+    if as_json:
+        line({**shape, "status": Status.REFUSED, "execution": None, "own_snapshot": None, "results": [], "next": hint})
+    else:
+        write(
+            f"opsx: stopped: {_paths(len(plan.conflicts))} changed since; nothing was changed\nopsx: next: {hint}\n",
+            to_stderr=True,
+        )
+    return 1
+
+
+def _require_changes_allowed(guard: Guard) -> None:
+    policy = guard.policy
+    if policy.frozen or policy.mode == Mode.READ_ONLY:
+        why = f"changes are frozen: {policy.frozen}" if policy.frozen else "this target is read-only"
+        raise NotPermitted(why, not_done="nothing was changed", hint="opsx thaw" if policy.frozen else "")
+
+
+def _needs_stamp(plan: RollbackPlan, request: Request, guard: Guard, shape: dict[str, object], *, as_json: bool) -> int:
+    """Keeps the request, so that a person can approve exactly this plan from any terminal."""
+    request_id = guard.ledger.keep_request(request, execution.rollback_assessment(plan))
+    step = f"opsx approve {request_id}"
+    if as_json:
+        line(
+            {
+                **shape,
+                "status": Status.NEEDS_STAMP,
+                "execution": None,
+                "own_snapshot": None,
+                "results": [],
+                "request": request_id,
+                "next": step,
+            }
+        )
+    else:
+        write(f"opsx: a rollback needs a person's consent; nothing was changed\nopsx: next: {step}\n", to_stderr=True)
+    return 3
+
+
+def _in_words(done: RolledBack) -> None:
+    wrong = [result for result in done.results if result.result != "done"]
+    for result in wrong:
+        write(f"{result.result:9} {one_line(result.path)}: {one_line(result.text)}\n")
+    write(f"back and verified: {len(done.results) - len(wrong)} of {_paths(len(done.results))}\n")
+    for note in done.notes:
+        write(f"opsx: {safe(note)}\n", to_stderr=True)
+    write(f"opsx: recorded as {done.execution}; to take this back: opsx rollback {done.execution}\n", to_stderr=True)
+
+
+# ── small things ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def one_line(text: str) -> str:
+    """Foreign text on one line: redacted, and a line feed in a file's name is made visible like all else."""
+    from guard import redact, render
+
+    return render.visible_line(redact.Redactor().text(text))
+
+
+def _paths(count: int) -> str:
+    return "1 path" if count == 1 else f"{count} paths"
+
+
+def _guard() -> Guard:
+    return execution.open_guard(surroundings.policy(), outputs_folder=surroundings.outputs_folder())
+
+
+def _one_id(words: list[str], parsed: Parsed) -> str:
+    if len(words) != 1:
+        raise UsageError("name one snapshot", hint=parsed.help_line())
+    return words[0]
+
+
+def _no_more(words: list[str], parsed: Parsed) -> None:
+    if words:
+        raise UsageError(f"{words[0]!r} is too much", hint=parsed.help_line())
