@@ -65,7 +65,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 
 # What the judge may load of the standard library: nothing that reaches files, processes, sockets, clock or environment.
-JUDGE_LIBRARY = {"sys", "bisect", "functools", "itertools", "operator", "unicodedata", "collections", "collections.abc"}
+JUDGE_LIBRARY = {"sys", "binascii", "bisect", "functools", "itertools", "operator", "unicodedata", "collections", "collections.abc"}
 # The grammar is loaded by path, families by name; no other module of the judge loads code.
 JUDGE_LOADERS = {"guard.judge.shell.grammar", "guard.judge.families"}
 FORBIDDEN_NAMES = {"open", "print", "input", "exec", "eval", "compile", "breakpoint", "__import__"}

@@ -81,6 +81,7 @@ def report(request):
     shutil.rmtree(folder)
 
 
+@pytest.mark.guarantee("G-R0-KERNEL")
 def test_every_attempt_works_outside_and_none_inside(report):
     uid = report["uid"]
     assert report["enforced"] == "strict"

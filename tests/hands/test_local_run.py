@@ -338,6 +338,7 @@ def test_a_sink_that_fails_ends_the_command(run):
     assert running("sleep\0816.5") == []
 
 
+@pytest.mark.guarantee("G-BOUNDED")
 def test_sixty_four_megabytes_stay_bounded(run):
     import resource
 

@@ -99,6 +99,7 @@ def home(tmp_path):
     return home
 
 
+@pytest.mark.guarantee("G-R0-SECRETS")
 def test_keys_are_closed_and_what_lies_beside_them_is_open(run, home):
     result = run(
         'cd "$HOME"; for f in .ssh/* .aws/* .kube/* .netrc .bashrc; do cat "$f" >/dev/null 2>&1 && echo "$f"; done'
@@ -134,6 +135,7 @@ def test_a_link_to_a_key_elsewhere_closes_the_place_it_leads_to(run, home, tmp_p
     assert (result.exit_code, result.stdout.text) == (1, "")
 
 
+@pytest.mark.guarantee("G-R0-SECRETS")
 def test_the_state_folder_is_closed_in_every_way(run, tmp_path):
     state = tmp_path / "state"
     state.mkdir()

@@ -1,3 +1,4 @@
+import pytest
 """The laws of judging as properties: each holds for commands that nobody thought of."""
 
 import json
@@ -44,6 +45,7 @@ def _level(command: str) -> Level:
     return check(command).level
 
 
+@pytest.mark.guarantee("G-COMPOSE")
 @small
 @given(COMMANDS, st.sampled_from(JOINS))
 def test_joining_with_another_command_never_lowers_the_level(command, join):
@@ -56,6 +58,7 @@ def test_a_sequence_has_at_least_the_level_of_each_part(first, second):
     assert _level(f"{first}\n{second}") >= _level(first)
 
 
+@pytest.mark.guarantee("G-COMPOSE")
 @small
 @given(SIMPLE, st.sampled_from(WRAPPERS))
 def test_a_wrapper_never_lowers_the_level(command, wrapper):
@@ -79,6 +82,7 @@ def test_a_wrapper_never_lowers_the_level(command, wrapper):
     assert _level(wrapper.format(command, q=shlex.quote(command))) >= _level(command)
 
 
+@pytest.mark.guarantee("G-COMPOSE")
 @small
 @given(SIMPLE, st.data())
 def test_requoting_a_word_changes_nothing(command, data):
@@ -123,6 +127,7 @@ def test_a_line_continuation_inside_a_word_never_lowers_the_level(command, place
     assert _level(command[:place] + "\\\n" + command[place:]) >= _level(command)
 
 
+@pytest.mark.guarantee("G-UNREAD")
 @small
 @given(COMMANDS)
 def test_a_substitution_counts_wherever_bash_runs_it(command):
@@ -143,6 +148,7 @@ def test_a_substitution_counts_wherever_bash_runs_it(command):
         assert _level(frame.format(inner)) >= wanted, frame
 
 
+@pytest.mark.guarantee("G-UNREAD")
 @small
 @given(st.text(alphabet="abcxyz_-", min_size=6, max_size=12).filter(lambda name: name[0].isalpha()))
 def test_a_program_that_is_not_known_is_at_least_r2(name):

@@ -92,6 +92,7 @@ AWKWARD = st.text(
 )
 
 
+@pytest.mark.guarantee("G-VISIBLE")
 @settings(max_examples=400, deadline=None)
 @given(AWKWARD)
 def test_every_text_can_be_read_back_from_what_is_shown(text):
