@@ -130,6 +130,17 @@ def says_no_systemd(answer: "Answer | None") -> bool:
     return answer.exit_code == 127 or "not been booted with systemd" in said or "failed to connect to bus" in said
 
 
+def spoke(answer: "Answer | None", *, besides: "tuple[str, ...]" = ()) -> bool:
+    """The command printed something else than blank lines and lines that begin with one of `besides`."""
+    lines = answer.stdout.splitlines() if answer is not None else []
+    return any(line.strip() and not line.startswith(besides) for line in lines)
+
+
+def unreadable(program: str) -> Words:
+    """The reason for an output that is another program's or in another form: it is no answer, not even "nothing"."""
+    return Words(f"{program} is unreadable", f"{program} 的输出无法解析")
+
+
 def first_line(text: str, limit: int = 160) -> str:
     """The first line that is not blank, cut to `limit` characters."""
     for line in text.splitlines():

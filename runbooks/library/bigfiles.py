@@ -2,7 +2,7 @@
 
 from runbooks.library import disk
 from runbooks.model import Command, Finding, Severity, Words
-from runbooks.reading import GIB, not_checked, number_of, says_permission, why_not
+from runbooks.reading import GIB, not_checked, number_of, says_permission, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ def _files(target: str, answer: "Answer | None") -> "list[Finding]":
     what = Words(f"largest files below {target}", f"{target} 下最大的文件")
     partial = _partial(answer)
     if not files:
+        if spoke(answer):
+            return [not_checked(ID, what, unreadable("find"), answer)]
         # find ends with 1 when it may not enter one folder: its silence is then not about all of them.
         why = why_not(answer, "find")
         if why is not None:

@@ -1,7 +1,7 @@
 """Containers that restart in a loop, are unhealthy or ended with an error, and space that images hold."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import first_line, not_checked, number_of, why_not
+from runbooks.reading import first_line, not_checked, number_of, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
             why = Words("neither docker nor podman is installed here", "本机没有安装 docker 或 podman")
         return [not_checked(ID, TITLE, why or Words("docker was not run", "没有运行 docker"), answer)]
     rows = [fields for fields in (line.split("|", 3) for line in answer.stdout.splitlines()) if len(fields) == 4]
+    if not rows and spoke(answer):
+        return [not_checked(ID, TITLE, unreadable(engine), answer)]
     broken = [(name, _state(state, status)) for name, state, status, _ in rows if _state(state, status)]
     ended = [(name, code) for name, state, status, _ in rows if (code := _exit_code(state, status))]
     findings = []

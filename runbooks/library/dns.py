@@ -1,7 +1,7 @@
 """Which name servers are set, and whether this machine finds its own name. It asks no name server."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import files_command, files_in, is_absent, not_checked, why_not
+from runbooks.reading import files_command, files_in, is_absent, not_checked, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ def _own(answer: "Answer | None", where: "Where") -> Finding:
     why_or_none = why_not(answer, "getent", empty_is_fine=False)
     if why_or_none is not None:
         return not_checked(ID, what, why_or_none, answer)
-    addresses = list(dict.fromkeys(line.split()[0] for line in (answer.stdout if answer else "").splitlines() if line))
+    words = [line.split()[0] for line in (answer.stdout if answer else "").splitlines() if line.strip()]
+    addresses = list(dict.fromkeys(word for word in words if _is_address(word)))
+    if not addresses:
+        return not_checked(ID, what, unreadable("getent"), answer)
     return Finding(
         "dns.own-name",
         Severity.OK,
@@ -130,6 +133,12 @@ def _own(answer: "Answer | None", where: "Where") -> Finding:
         subject=where.host,
         number=len(addresses),
         answer=answer,
+    )
+
+
+def _is_address(word: str) -> bool:
+    return (word.count(".") == 3 and word.replace(".", "").isdigit()) or (
+        ":" in word and set(word) <= set("0123456789abcdef:.%")
     )
 
 

@@ -3,7 +3,7 @@
 import time
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import not_checked, says_permission, why_not
+from runbooks.reading import iso_s, not_checked, says_permission, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,12 +49,16 @@ def _failures(have: "Answers", where: "Where") -> Finding:
     what = Words("failed logins", "失败的登录")
     if why_not(answer, "lastb") is None and answer is not None:
         rows = [row for row in map(_failed, answer.stdout.splitlines()) if row is not None]
+        if not rows and spoke(answer, besides=("btmp begins",)):
+            return not_checked(ID, what, unreadable("lastb"), answer)
         recent = [address for when, address in rows if where.now_s - 3600 <= when <= where.now_s + 60]
         return _count(recent, answer, at_least=len(recent) >= ASKED_LINES)
     if journal is not None and journal.ended and not says_permission(journal.stderr) and journal.exit_code in (0, 1):
         missing = "No journal files" in journal.stderr or (journal.exit_code == 1 and journal.stderr.strip())
         if not missing and not (journal.interference and not journal.stdout.strip()):
-            lines = [line for line in journal.stdout.splitlines() if not line.startswith("-- ")]
+            lines = [line for line in journal.stdout.splitlines() if line and not line.startswith("-- ")]
+            if lines and not any(iso_s(line.split(" ", 1)[0]) for line in lines):
+                return not_checked(ID, what, unreadable("journalctl"), journal)
             return _count([_address(line) for line in lines], journal, at_least=len(lines) >= ASKED_LINES)
     denied = any(one is not None and says_permission(one.stderr) for one in (answer, journal))
     why = why_not(answer, "lastb") or Words("lastb does not tell", "lastb 没有给出")
@@ -105,9 +109,11 @@ def _sessions(answer: "Answer | None") -> "list[Finding]":
     people: list[tuple[str, str]] = []
     for line in answer.stdout.splitlines():
         fields = line.split()
-        if len(fields) >= 4:
+        if len(fields) >= 4 and fields[3].count(":") >= 1 and fields[2][:1].isdigit():
             origin = fields[-1].strip("()") if fields[-1].startswith("(") else ""
             people.append((fields[0], origin))
+    if not people and spoke(answer):
+        return [not_checked(ID, Words("who is logged in", "谁在登录"), unreadable("who"), answer)]
     listed = ", ".join(dict.fromkeys(f"{name} from {origin}" if origin else name for name, origin in people))
     listed_zh = "、".join(dict.fromkeys(f"{name}（{origin}）" if origin else name for name, origin in people))
     findings = [

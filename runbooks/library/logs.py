@@ -3,7 +3,7 @@
 import time
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import first_line, iso_s, not_checked, says_permission, why_not
+from runbooks.reading import first_line, iso_s, not_checked, says_permission, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     entries = [entry for entry in map(_entry, rows) if entry is not None]
     if findings and not entries:
         return findings
+    if rows and not entries:
+        return [not_checked(ID, TITLE, unreadable("journalctl"), journal)]
     return [_count(entries, journal, at_least=len(entries) >= ASKED_LINES), *findings]
 
 

@@ -1,7 +1,7 @@
 """Default route, links, dropped packets, retransmissions and the connection table, since the boot."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import files_command, files_in, not_checked, number_of, percent, why_not
+from runbooks.reading import files_command, files_in, not_checked, number_of, percent, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def _ways(answer: "Answer | None") -> "list[tuple[str, str]] | None":
     """Gateway and link of each default route; None when the routes could not be read."""
     if why_not(answer, "ip") is not None or answer is None:
         return None
+    if spoke(answer) and not any(line[:1].isalnum() for line in answer.stdout.splitlines()):
+        return None
     ways = []
     for line in answer.stdout.splitlines():
         words = line.split()
@@ -85,7 +87,7 @@ def _route(have: "Answers", links: "dict[str, tuple[list[str], str]]") -> "list[
     four, six = _ways(have.get("route")), _ways(have.get("route6"))
     answer = have.get("route")
     if four is None:
-        why = why_not(answer, "ip route") or Words("ip route is unreadable", "ip route 无法解析")
+        why = why_not(answer, "ip route") or unreadable("ip route")
         return [not_checked(ID, Words("default route", "默认路由"), why, answer)]
     ways = four or six or []
     if not ways:

@@ -10,6 +10,7 @@ from runbooks.reading import (
     local_stamp,
     not_checked,
     number_of,
+    spoke,
     why_not,
 )
 
@@ -162,6 +163,8 @@ def _journal_tells(answer: "Answer | None") -> bool:
     if "not seeing messages" in answer.stderr or (answer.interference and not answer.stdout.strip()):
         return False
     if "Compiled without pattern matching" in answer.stderr:
+        return False
+    if spoke(answer, besides=("-- ",)) and not any(iso_s(line.split(" ", 1)[0]) for line in answer.stdout.splitlines()):
         return False
     return answer.exit_code == 0 or (answer.exit_code == 1 and not first_line(answer.stderr))
 

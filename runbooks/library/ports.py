@@ -1,7 +1,7 @@
 """Who listens where, and which databases and control ports are open on every address."""
 
 from runbooks.model import Command, Finding, Severity, Words
-from runbooks.reading import not_checked, why_not
+from runbooks.reading import not_checked, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     if why is not None:
         return [not_checked(ID, TITLE, why, answer)]
     listeners = listeners_in(answer.stdout if answer else "")
+    if not listeners and spoke(answer):
+        return [not_checked(ID, TITLE, unreadable("ss"), answer)]
     findings = [_asked(port, listeners, answer) for port in where.numbers if 0 < port < 65_536]
     seen: set[int] = set()
     for one in listeners:

@@ -2,7 +2,7 @@
 
 from runbooks.changes import UNITS
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import not_checked, says_no_systemd, why_not
+from runbooks.reading import not_checked, says_no_systemd, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
             why = Words("systemd does not run here", "本机没有运行 systemd")
         return [not_checked(ID, TITLE, why, listing)]
     units = units_in(listing)
+    if not units and spoke(listing):
+        return [not_checked(ID, TITLE, unreadable("systemctl"), listing)]
     failed = [name for name, sub in units if sub != "auto-restart"]
     looping = [name for name, sub in units if sub == "auto-restart"]
     details = _details(have.get("show"))

@@ -1,7 +1,7 @@
 """Whether the clock is synchronised, how far it is off, and the time zone."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import first_line, not_checked, number_of, why_not
+from runbooks.reading import first_line, iso_s, not_checked, number_of, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def _zone(have: "Answers") -> Finding:
     if why is not None or answer is None:
         return not_checked(ID, Words("time zone", "时区"), why or Words("date was not run", "没有运行 date"), answer)
     stamp, _, short = first_line(answer.stdout).partition(" ")
+    if iso_s(stamp) is None or len(stamp) < 24:
+        return not_checked(ID, Words("time zone", "时区"), unreadable("date"), answer)
     named = _rows(have.get("timedatectl"), "=").get("Timezone", "") or short
     offset = stamp[19:]
     now = stamp[:19].replace("T", " ")

@@ -2,7 +2,7 @@
 
 from runbooks.library import services
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import not_checked, says_no_systemd, why_not
+from runbooks.reading import not_checked, says_no_systemd, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def _timers(have: "Answers") -> "list[Finding]":
         why = Words("systemd does not run here", "本机没有运行 systemd") if says_no_systemd(answer) else why
         return [not_checked(ID, Words("timers of systemd", "systemd 定时器"), why, answer)]
     rows = [row for row in map(_row, answer.stdout.splitlines() if answer else ()) if row is not None]
+    if not rows and spoke(answer):
+        return [not_checked(ID, Words("timers of systemd", "systemd 定时器"), unreadable("systemctl"), answer)]
     findings = []
     why = why_not(units, "systemctl")
     if why is not None:

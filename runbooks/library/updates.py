@@ -1,7 +1,7 @@
 """Pending updates, how old the package lists are, and whether a restart is due. It refreshes nothing."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import age, files_command, files_in, not_checked, number_of, why_not
+from runbooks.reading import age, files_command, files_in, not_checked, number_of, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def _apt(answer: "Answer | None") -> "list[Finding]":
         what = Words("pending updates", "待装更新")
         return [not_checked(ID, what, why or Words("apt was not run", "没有运行 apt"), answer)]
     rows = [line for line in answer.stdout.splitlines() if "[upgradable from:" in line]
+    if not rows and spoke(answer, besides=("Listing",)):
+        return [not_checked(ID, Words("pending updates", "待装更新"), unreadable("apt"), answer)]
     fixes = [line.partition("/")[0] for line in rows if "-security" in line.partition("/")[2].partition(" ")[0]]
     return [_pending(len(rows), fixes, "apt list --upgradable", answer)]
 
@@ -94,6 +96,8 @@ def _dnf(updates: "Answer | None", security: "Answer | None") -> "list[Finding]"
         if line.startswith("Obsoleting"):
             break
         rows += len(line.split()) == 3
+    if not rows and spoke(updates):
+        return [not_checked(ID, what, unreadable("dnf"), updates)]
     findings = []
     fixes: list[str] = []
     why = why_not(security, "dnf updateinfo")
@@ -171,6 +175,8 @@ def _restart(have: "Answers") -> "list[Finding]":
     answer, listing = have.get("uname"), have.get("kernels")
     running = answer.stdout.strip() if answer is not None and answer.ended else ""
     why = why_not(answer, "uname") or why_not(listing, "ls")
+    if len(running.split()) > 1:
+        why = unreadable("uname")
     if why is not None or not running:
         what = Words("whether a newer kernel waits for a restart", "是否有新内核等待重启")
         return [not_checked(ID, what, why or Words("uname said nothing", "uname 没有输出"), listing)]

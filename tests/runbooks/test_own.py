@@ -66,6 +66,7 @@ def test_an_output_without_a_match_is_not_checked_unless_the_file_says_that_it_i
     assert found("web 3 jobs\n", HEAD + fine)[0][:2] == (Severity.CRIT, "web")
 
 
+@pytest.mark.guarantee("G-NOT-CHECKED")
 def test_a_command_that_failed_is_not_checked_even_if_its_output_matches():
     assert found("web 3 jobs\n", status="timed_out")[0][0] == Severity.NOT_CHECKED
     books = Books([book()])
