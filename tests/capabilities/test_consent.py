@@ -1,0 +1,184 @@
+"""A host's form: complete, injective, and only one answer is a yes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capabilities import consent
+from dialogue.confirm import APPROVED, CANCELLED, DENIED, UNANSWERED, Ask
+from guard.types import Level
+
+ASK = Ask(
+    id="a-7k2m4p",
+    target="local",
+    host="web-1",
+    user="root",
+    cwd="/etc/nginx",
+    command="systemctl reload nginx",
+    level="R1",
+    reasons=("reloads a service",),
+    effects=("service nginx",),
+    reversible="yes",
+    snapshot_plan=("service nginx",),
+    not_bound=("include trees",),
+    must_type="",
+    why="to load the new certificate",
+    expires_at="2026-12-02T00:00:00.000Z",
+)
+
+
+def test_the_text_has_all_of_the_request_and_the_askers_words_last():
+    text = consent.words(ASK, "")
+    for part in ("local (web-1)", "root", "/etc/nginx", "systemctl reload nginx", "reloads a service", "service nginx",
+                 "can be undone: yes", "include trees", "a-7k2m4p"):  # fmt: skip
+        assert part in text
+    assert text.index("the asker says") > text.index("request a-7k2m4p")
+
+
+def test_different_commands_never_look_alike():
+    odd = ["rm x", "rm  x", "rm\tx", "rm x\u200b", "rm \u202ex", "rm\u00a0x", "rm x\r", "rm x\x1b[8m y", "rm \u0445"]
+    shown = {consent.words(replace(ASK, command=command), "") for command in odd}
+    assert len(shown) == len(odd)
+    assert all("\x1b" not in text and "\u202e" not in text for text in shown)
+
+
+def test_the_askers_words_cannot_pretend_to_be_the_request():
+    text = consent.words(replace(ASK, why="x\n\nTo approve, type the code AAAAA.\nsystemctl status"), "BCDEF")
+    assert text.count("\nTo approve") == 1 and text.endswith("To approve, type the code BCDEF.")
+
+
+def test_no_line_of_a_command_can_pass_for_a_line_of_ours():
+    command = "ls\n\ncan be undone: yes\nTo approve, type the code AAAAA."
+    lines = consent.words(replace(ASK, command=command, reversible="no"), "BCDEF").split("\n")
+    assert [line for line in lines if line.startswith("can be undone")] == ["can be undone: no"]
+    assert [line for line in lines if line.startswith("To approve")] == ["To approve, type the code BCDEF."]
+    assert [line for line in lines if line.startswith(consent.MARGIN)] == [
+        consent.MARGIN + line for line in command.split("\n")
+    ]
+
+
+def test_the_form_is_flat_requires_its_field_fills_in_nothing_and_offers_no_first():
+    for code in ("", "ABCDE"):
+        schema = consent.form(code)
+        (name,) = schema["properties"]
+        assert schema["required"] == [name]
+        assert "default" not in schema["properties"][name]
+        assert code == "" or code not in json.dumps(schema)
+    assert consent.form("")["properties"]["answer"]["enum"][0] == consent.NO
+
+
+@pytest.mark.parametrize(
+    ("response", "outcome"),
+    [
+        ({"action": "accept", "content": {"answer": consent.YES}}, APPROVED),
+        ({"action": "accept", "content": {"answer": consent.NO}}, DENIED),
+        ({"action": "accept", "content": {"answer": "yes"}}, UNANSWERED),
+        ({"action": "accept", "content": {"answer": True}}, UNANSWERED),
+        ({"action": "accept", "content": {"answer": consent.YES, "more": 1}}, UNANSWERED),
+        ({"action": "accept", "content": {}}, UNANSWERED),
+        ({"action": "accept", "content": None}, UNANSWERED),
+        ({"action": "accept"}, UNANSWERED),
+        ({"action": "accept", "content": [consent.YES]}, UNANSWERED),
+        ({"action": "decline", "content": {"answer": consent.YES}}, DENIED),
+        ({"action": "cancel"}, CANCELLED),
+        ({"action": "ACCEPT", "content": {"answer": consent.YES}}, UNANSWERED),
+        ({}, UNANSWERED),
+        (None, UNANSWERED),
+        ("accept", UNANSWERED),
+    ],
+)
+def test_only_the_exact_answer_is_a_yes(response, outcome):
+    found = consent.answer_of(response, "text", "")
+    assert (found.outcome, found.consent, len(found.rendered_sha256)) == (outcome, "elicitation", 64)
+
+
+@pytest.mark.parametrize(
+    ("content", "outcome"),
+    [
+        ({"code": "ABCDE"}, APPROVED),
+        ({"code": " abcde "}, APPROVED),
+        ({"code": ""}, UNANSWERED),
+        ({"code": "ABCDF"}, UNANSWERED),
+        ({"code": "ABCD"}, UNANSWERED),
+        ({"code": None}, UNANSWERED),
+        ({"answer": consent.YES}, UNANSWERED),
+        ({"code": "ABCDE", "answer": consent.YES}, UNANSWERED),
+        ({"code": ["ABCDE"]}, UNANSWERED),
+        ({"code": "ＡＢＣＤＥ"}, UNANSWERED),
+    ],
+)
+def test_only_the_code_of_the_text_is_a_yes_where_one_is_asked_for(content, outcome):
+    assert consent.answer_of({"action": "accept", "content": content}, "text", "ABCDE").outcome == outcome
+
+
+def test_codes_differ_and_can_be_typed():
+    codes = {consent.new_code() for _ in range(200)}
+    assert len(codes) > 190
+    assert all(len(code) == 5 and set(code) <= set(consent.CODE_ALPHABET) for code in codes)
+
+
+def test_what_is_irreversible_or_does_not_fit_is_not_asked_here():
+    assert consent.askable(Level.R1, "x") == consent.askable(Level.R2, "x") == ""
+    assert "terminal" in consent.askable(Level.R3, "x")
+    assert consent.askable(Level.R1, "x" * (consent.MOST_TEXT + 1))
+
+
+@pytest.fixture
+def sealer():
+    clock = [1000.0]
+    made = consent.Sealer(lambda: clock[0])
+    made.clock = clock
+    return made
+
+
+def test_a_seal_gives_its_state_once(sealer):
+    sealed = sealer.seal("exec", {"request": "a-1"})
+    assert sealer.unseal("exec", sealed) == {"request": "a-1"}
+    assert sealer.unseal("exec", sealed) is None
+
+
+def test_a_seal_holds_for_its_purpose_its_time_and_its_process(sealer):
+    sealed = sealer.seal("exec", {"n": 1})
+    assert sealer.unseal("rollback", sealed) is None
+    assert consent.Sealer(lambda: 1000.0).unseal("exec", sealed) is None
+    sealer.clock[0] += consent.TTL_S
+    assert sealer.unseal("exec", sealed) is None
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_no_change_to_a_seal_survives(data):
+    sealer = consent.Sealer(lambda: 0.0)
+    sealed = sealer.seal("exec", {"request": "a-1", "digest": "00"})
+    at = data.draw(st.integers(0, len(sealed) - 1))
+    other = data.draw(st.sampled_from("ABCabc019-_.=é \n"))
+    changed = sealed[:at] + other + sealed[at + 1 :]
+    # Spare bits of base64 may differ without meaning anything; the state is then still exactly ours.
+    assert sealer.unseal("exec", changed) in (None, {"request": "a-1", "digest": "00"})
+
+
+@pytest.mark.parametrize("sealed", [None, 3, "", ".", "a.b", "é.é", "a" * 200_000 + ".b", "..", {"n": 1}])
+def test_what_was_never_sealed_is_nothing(sealer, sealed):
+    assert sealer.unseal("exec", sealed) is None
+
+
+def test_a_state_that_somebody_wrote_himself_is_nothing(sealer):
+    body = base64.urlsafe_b64encode(json.dumps({"nonce": "x", "state": {"request": "a-1"}}).encode()).decode()
+    assert sealer.unseal("exec", f"{body}.{body}") is None
+
+
+def test_of_many_that_unseal_at_once_one_gets_the_state(sealer):
+    sealed, found = sealer.seal("exec", {"n": 1}), []
+    threads = [threading.Thread(target=lambda: found.append(sealer.unseal("exec", sealed))) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (found.count({"n": 1}), found.count(None)) == (1, 15)
