@@ -54,6 +54,7 @@ def kinds(guard, execution_id):
     return [entry["kind"] for entry in guard.ledger.show(execution_id).entries]
 
 
+@pytest.mark.guarantee("G-ROLLBACK-UNDO")
 def test_a_day_of_changes_goes_back_and_forth(guard, folder):
     saved = save(guard, folder)
     (folder / "one").write_text("beta\n")
@@ -81,6 +82,7 @@ def test_nothing_is_touched_without_a_consent(guard, folder):
     assert (folder / "one").read_text() == "beta\n"
 
 
+@pytest.mark.guarantee("G-ROLLBACK-EXACT")
 def test_a_plan_that_is_not_the_plan_any_more_is_not_applied(guard, folder):
     saved = save(guard, folder)
     (folder / "one").write_text("beta\n")
@@ -102,6 +104,7 @@ def test_conflicts_stop_it_before_anything_is_saved_or_begun(guard, folder):
     assert (folder / "one").read_text() == "by hand\n"
 
 
+@pytest.mark.guarantee("G-ROLLBACK-RESUME")
 def test_a_killed_rollback_reads_as_unknown_and_goes_on(guard, folder):
     for number in range(3):
         (folder / f"file-{number}").write_text("before")

@@ -35,6 +35,7 @@ def states(plan):
     return {os.path.basename(step.path): step.state for step in plan.steps}
 
 
+@pytest.mark.guarantee("G-ROLLBACK-EXACT")
 def test_an_edit_by_somebody_else_is_a_conflict_that_shows_its_lines(changed):
     (changed.folder / "one").write_text("alpha\nBETA\nby hand\n")
     plan = plan_of(changed.snapshots, changed.saved)

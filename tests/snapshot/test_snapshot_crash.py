@@ -84,6 +84,7 @@ def run_until(snapshots, saved, last: int, *, tag: str, resumed: bool) -> int:
     return in_child(work)
 
 
+@pytest.mark.guarantee("G-ROLLBACK-RESUME")
 def test_killed_anywhere_it_goes_on_and_ends_the_same(tmp_path):
     points = 0
     for last in range(1, 200):
@@ -115,6 +116,7 @@ def assert_every_path_is_whole(folder):
             assert path.read_text() in contents, name
 
 
+@pytest.mark.guarantee("G-SNAPSHOT-WHOLE")
 @pytest.mark.parametrize("last", range(1, 8))
 def test_a_snapshot_that_is_killed_midway_is_none(tmp_path, last, monkeypatch):
     from guard.hands import capture as capture_module

@@ -143,6 +143,7 @@ def test_a_file_that_is_swapped_between_looking_and_reading(tmp_path):
         looked.read(None)
 
 
+@pytest.mark.guarantee("G-SNAPSHOT-WHOLE")
 def test_a_failed_snapshot_leaves_nothing_behind(tmp_path):
     for name in "ab":
         (tmp_path / name).write_text(name)

@@ -49,6 +49,7 @@ def test_the_log_names_the_manifest(kept, tmp_path):
     assert snapshots.of_execution("e-2") is None
 
 
+@pytest.mark.guarantee("G-SNAPSHOT-WHOLE")
 def test_a_flipped_byte_is_found_and_never_put_back(kept):
     snapshots, saved, folder, file = kept
     file.write_text("changed")
@@ -70,6 +71,7 @@ def test_a_cut_pack_and_a_lost_pack_are_found(kept):
     assert "pack is gone" in snapshots.verify(saved)[0]
 
 
+@pytest.mark.guarantee("G-SNAPSHOT-WHOLE")
 def test_every_cut_and_every_flipped_byte_of_a_manifest_is_found(kept):
     snapshots, saved, folder, _ = kept
     whole = (folder / "manifest").read_bytes()

@@ -53,6 +53,7 @@ def plan_in_spite_of_all(snapshots, saved):
     return rollback_plan("e-1", manifest, after, now, overruled=[step.path for step in conflicts])
 
 
+@pytest.mark.guarantee("G-ROLLBACK-INSIDE")
 @pytest.mark.parametrize("owner", [ATTACKER, 0], ids=["files-of-theirs", "files-of-root"])
 def test_root_never_changes_a_file_outside(tmp_path, owner):
     if os.geteuid() != 0:

@@ -240,6 +240,7 @@ def edit(root, kind, name, other):
         pass
 
 
+@pytest.mark.guarantee("G-ROLLBACK-UNDO")
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=EDITS, second=EDITS)
 def test_any_edits_are_taken_back_exactly(tmp_path, first, second):
