@@ -39,7 +39,14 @@ class ReadAnswer:
 
 
 def read_only_runner(
-    guard: execution.Guard, *, cwd: str = "/", shell: str = "oneshot", session: str = "", cancel: Cancel | None = None
+    guard: execution.Guard,
+    *,
+    cwd: str = "/",
+    shell: str = "oneshot",
+    session: str = "",
+    cancel: Cancel | None = None,
+    client: str = "",
+    call_id: str = "",
 ) -> Callable[[Sequence[str], float], ReadAnswer]:
     """A function that runs one argv as a read through the guard and never raises for a command that could not run.
 
@@ -47,7 +54,15 @@ def read_only_runner(
     """
 
     def ask(argv: Sequence[str], timeout_s: float) -> ReadAnswer:
-        request = Request(joined(argv), cwd=cwd, actor=Actor.RUNBOOK, shell=shell, session=session)
+        request = Request(
+            joined(argv),
+            cwd=cwd,
+            actor=Actor.RUNBOOK,
+            shell=shell,
+            session=session,
+            client=client,
+            call_id=call_id,
+        )
         try:
             outcome = execution.run(request, guard, timeout_s=timeout_s, cancel=cancel).outcome
         except GuardError as error:

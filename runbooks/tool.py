@@ -32,7 +32,15 @@ def runbook_tool(guard: execution.Guard, call: Call) -> Tool:
         where = this_machine()
         report = look(
             arguments.get("question", ""),
-            read_only_runner(guard, cwd="/", shell=call.shell, session=call.session, cancel=call.cancel),
+            read_only_runner(
+                guard,
+                cwd="/",
+                shell=call.shell,
+                session=call.session,
+                cancel=call.cancel,
+                client=call.client,
+                call_id=call.call_id,
+            ),
             where,
             utc=guard.clock.utc,
             id=arguments.get("id", ""),
