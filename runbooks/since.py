@@ -36,7 +36,7 @@ def kept_of(report: "Report") -> "dict[str, dict[str, Any]]":
 
 
 def changes(before: "Mapping[str, Any]", report: "Report") -> "list[Words]":
-    """One sentence for each time of an earlier run: what has changed since. Empty when there was no earlier run.
+    """What has changed since earlier runs, a sentence for each time; one "no change" if none; empty the first time.
 
     Args:
         before: what was kept, by runbook; anything that is not in the form of `kept_of` is left out.
@@ -53,7 +53,10 @@ def changes(before: "Mapping[str, Any]", report: "Report") -> "list[Words]":
         at, severities = old
         said = by_time.setdefault(at, [])
         said += _of(severities, findings, gone=runbook not in unchecked and not report.light)
-    return [sentence for at, said in sorted(by_time.items()) if (sentence := _sentence(at, said)) is not None]
+    changed = {at: said for at, said in by_time.items() if said}
+    # With a change somewhere, "no change" elsewhere is noise; without any, the oldest time covers them all.
+    told = changed or dict(sorted(by_time.items())[:1])
+    return [sentence for at, said in sorted(told.items()) if (sentence := _sentence(at, said)) is not None]
 
 
 def _of(before: "Mapping[tuple[str, str], str]", findings: "Iterable[Finding]", *, gone: bool) -> "list[Words]":

@@ -93,12 +93,15 @@ def _left(
     if severity != Severity.OK:
         word_en, word_zh = ("warning", "警告") if severity == Severity.WARN else ("critical", "严重")
         tail_en, tail_zh = f", {word_en} below {limit:g}%", f"，低于 {limit:g}% {word_zh}"
+    left, whole, unit = gib(available), gib(total), "GiB"
+    if group and total < GIB:  # a small container's limit would read 0.0 of 0.1
+        left, whole, unit = f"{available / 1024**2:.0f}", f"{total / 1024**2:.0f}", "MiB"
     return Finding(
         id,
         severity,
         Words(
-            f"{name.en}: {gib(available)} of {gib(total)} GiB available ({percent(share)}{tail_en}){largest.en}.",
-            f"{name.zh}：共 {gib(total)} GiB，可用 {gib(available)} GiB（{percent(share)}{tail_zh}）{largest.zh}。",
+            f"{name.en}: {left} of {whole} {unit} available ({percent(share)}{tail_en}){largest.en}.",
+            f"{name.zh}：共 {whole} {unit}，可用 {left} {unit}（{percent(share)}{tail_zh}）{largest.zh}。",
         ),
         subject=group or "memory",
         number=round(share, 1),

@@ -54,6 +54,15 @@ def test_without_a_change_the_time_is_said():
     )
 
 
+def test_several_runbooks_without_a_change_say_so_once_and_a_change_hides_it():
+    before = kept(finding(Severity.OK), finding(Severity.OK, "memory", id="memory.available"))
+    before["memory"]["at"] = "2026-12-01T03:00:00.000Z"
+    same = finding(Severity.OK), finding(Severity.OK, "memory", id="memory.available")
+    assert [line[:30] for line in said(before, *same)] == ["No change since 2026-12-01 02:"]
+    worse = finding(Severity.OK), finding(Severity.CRIT, "memory", id="memory.available")
+    assert [line[:33] for line in said(before, *worse)] == ["Changed since 2026-12-01 03:00 +0"]
+
+
 def test_kept_entries_that_are_not_ours_are_left_out():
     for before in (
         {"disk": None},
