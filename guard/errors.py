@@ -6,6 +6,13 @@
     │   ├── BadCommand             2   NUL, invalid UTF-8, too long, empty
     │   └── CwdGone                2
     ├── NotPermitted               4   refused for a reason that is not the command's level
+    │   └── Frozen                 4   everything above R0 is stopped
+    ├── NotApproved                3   there is no approval that fits what would run now
+    │   ├── ApprovalExpired        3
+    │   ├── ApprovalUsed           3   another run consumed it
+    │   ├── ApprovalRevoked        3
+    │   ├── ApprovalChanged        3   what would run is not what was approved
+    │   └── TooManyAsks            3   the caller has three open requests already
     ├── SnapshotImpossible         5   what would change cannot be saved first
     ├── NoWayBack                  1   there is no snapshot to go back to
     ├── StateError                 7   the state folder
@@ -77,6 +84,50 @@ class NotPermitted(GuardError):
     code = "not_permitted"
     exit_code = 4
     rpc_code = -32003
+
+
+class Frozen(NotPermitted):
+    """A person or a program stopped everything above R0 until a person thaws it."""
+
+    code = "frozen"
+
+
+class NotApproved(GuardError):
+    """There is no approval that fits what would run now."""
+
+    code = "approval.missing"
+    exit_code = 3
+    rpc_code = -32006
+
+
+class ApprovalExpired(NotApproved):
+    """The approval was given too long ago."""
+
+    code = "approval.expired"
+
+
+class ApprovalUsed(NotApproved):
+    """Another run consumed the approval."""
+
+    code = "approval.used"
+
+
+class ApprovalRevoked(NotApproved):
+    """A person took the approval back."""
+
+    code = "approval.revoked"
+
+
+class ApprovalChanged(NotApproved):
+    """What would run now is not what was approved: the message names what differs."""
+
+    code = "approval.changed"
+
+
+class TooManyAsks(NotApproved):
+    """The caller has three requests open already; a person answers one of them first."""
+
+    code = "approval.too_many"
 
 
 class SnapshotImpossible(GuardError):

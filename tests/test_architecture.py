@@ -17,6 +17,7 @@ import pytest
 from tests.sources import ROOT, attributes, calls, imports, modules, names, tree, within
 
 OURS = (
+    "acting",
     "agent",
     "capabilities",
     "cli",
@@ -32,7 +33,7 @@ OURS = (
 )
 # What the judge may import of the guard, pure and light; then what else is only values.
 HOT = ("guard.types", "guard.errors", "guard.quoting")
-VALUES = (*HOT, "guard.saved")
+VALUES = (*HOT, "guard.saved", "guard.bound")
 
 # Pure services of the guard that every wing may use.
 SERVICES = ("guard.ports", "guard.clock", "guard.redact", "guard.redaction", "guard.render")
@@ -47,7 +48,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "guard.hands": (*VALUES, *SERVICES),
     # The face for thinking: it judges and reads what was recorded, and has no hands.
     "core": (*VALUES, *SERVICES, "guard.judge", "guard.ledger"),
-    "execution": ("core", "guard", "rollback"),
+    "execution": ("core", "guard", "acting", "rollback"),
+    # What execution is made of; only execution knows it.
+    "acting": ("core", "guard", "rollback"),
     # The part of acting that takes a change back; only execution knows it.
     "rollback": ("core", "guard"),
     "dialogue": ("guard.types",),
@@ -176,7 +179,7 @@ def test_nothing_below_the_shells_prints_or_asks():
         ]
         wrong += [f"{name}:{one.line} imports getpass" for one in imports(name) if one.module == "getpass"]
         if within(
-            name, "guard", "core", "execution", "rollback", "dialogue", "capabilities", "runbooks", "runtimes", "fleet"
+            name, "guard", "core", "acting", "execution", "rollback", "dialogue", "capabilities", "runbooks", "runtimes", "fleet"
         ):
             wrong += [
                 f"{name}:{line} uses {used}"
