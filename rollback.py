@@ -6,11 +6,12 @@ be taken back itself. `execution` is the face to all of this; nothing here print
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from guard.errors import NotPermitted, NoWayBack, StateBusy, UsageError
 from guard.quoting import quoted
-from guard.saved import CONFLICTS, Action, RolledBack
+from guard.saved import CONFLICTS, FILE, Action, RolledBack
 from guard.types import LOCAL, Assessment, Decision, Effect, Level, Outcome, PlanItem, Profile, Reason, Status, Verdict
 
 if TYPE_CHECKING:
@@ -56,8 +57,11 @@ def save(
     """
     from guard.hands.capture import capture
 
-    taken = capture(plan.items, limits=limits, outputs=tuple(outputs), leave_out=plan.leave_out)
-    snapshot = world.ledger.snapshots.save(taken, execution=execution, reason=reason)
+    snapshots = world.ledger.snapshots
+    # The state folder is never part of a snapshot: it would hold itself, and going back would cut the log.
+    own = snapshots.state_path()
+    taken = capture(plan.items, limits=limits, outputs=tuple(outputs), leave_out=(*plan.leave_out, own))
+    snapshot = snapshots.save(taken, execution=execution, reason=reason)
     world.ledger.prune_snapshots(only_when_many=True)
     return snapshot
 
@@ -92,14 +96,14 @@ def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflict
         StateBusy: a rollback of it is going on.
         SnapshotImpossible: a path cannot be looked at.
     """
-    from guard.hands.capture import survey
+    from guard.hands.capture import secret_by_mask, survey
     from guard.ledger.plans import rollback_plan
 
     manifest = _manifest(of, world)
     after = world.ledger.snapshots.after(manifest.id)
     now = survey(manifest.roots, recursive=manifest.recursive, left_out=manifest.left_out)
     unfinished = _unfinished(manifest.id, world)
-    return rollback_plan(
+    found = rollback_plan(
         of,
         manifest,
         after,
@@ -108,6 +112,13 @@ def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflict
         leave_conflicts=leave_conflicts,
         resumed=bool(unfinished),
     )
+    is_secret = secret_by_mask()
+    lost = [
+        f"{step.path} is on the list of secrets: what is there now is not kept"
+        for step in found.work
+        if step.now.kind == FILE and is_secret(step.path)
+    ]
+    return replace(found, notes=(*found.notes, *lost))
 
 
 def differences(plan: RollbackPlan, world: World) -> tuple[tuple[Step, str], ...]:

@@ -125,7 +125,7 @@ def capture(
             elif item.kind == "file":
                 looker.add_root(walker, item.object)
     nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
-    secret = is_secret or _secret_by_mask()
+    secret = is_secret or secret_by_mask()
     secrets = frozenset(node.path for node in nodes if node.kind == FILE and secret(node.path))
     if recursive:
         # Putting back exactly some paths never writes through another name, so names outside do not matter then.
@@ -459,7 +459,8 @@ def _without_nested(roots: Iterable[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def _secret_by_mask() -> Callable[[str], bool]:
+def secret_by_mask() -> Callable[[str], bool]:
+    """Tells whether a real path is on the sandbox's list of secret files of this machine, or below one of it."""
     from guard.hands.sandbox.masks import find_masks
 
     present = find_masks(()).present

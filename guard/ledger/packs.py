@@ -89,6 +89,10 @@ class Snapshots:
         self._ids = ids
         self._redact = redact
 
+    def state_path(self) -> str:
+        """The real path of the state folder."""
+        return os.path.realpath(self._folder.path)
+
     def save(self, capture: Captured, *, execution: str = "", reason: str = "exec", target: str = LOCAL) -> str:
         """Reads a capture's contents into a new snapshot, durably, and returns its id.
 

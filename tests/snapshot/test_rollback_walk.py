@@ -184,6 +184,27 @@ def test_what_reads_say_is_kept_byte_for_byte(folder):
         save(guard, folder, commands=["disk::df -h"])
 
 
+def test_the_state_folder_is_never_part_of_a_snapshot(guard, tmp_path, folder):
+    execution.snapshot(snapshot_plan((), cwd="/", files=[str(folder)]), guard, cwd="/")
+    whole = execution.snapshot(snapshot_plan((), cwd="/", files=[str(tmp_path)]), guard, cwd="/")
+    manifest = guard.ledger.snapshots.load(whole)
+    assert not any("/state" in node.path for node in manifest.nodes)
+    (folder / "one").write_text("beta\n")
+    done = apply(guard, execution.plan_rollback(whole, guard))
+    assert done.status == Status.SUCCEEDED
+    assert guard.ledger.verify().ok
+
+
+def test_a_plan_says_when_a_secret_would_be_lost(guard, folder, monkeypatch):
+    from guard.hands import capture
+
+    saved = save(guard, folder)
+    (folder / "one").write_text("beta\n")
+    monkeypatch.setattr(capture, "secret_by_mask", lambda: lambda path: path.endswith("/one"))
+    plan = execution.plan_rollback(saved, guard)
+    assert plan.notes == (f"{folder}/one is on the list of secrets: what is there now is not kept",)
+
+
 def test_only_reads_may_be_run_to_save_something(guard, folder):
     with pytest.raises(UsageError, match="only reads"):
         save(guard, folder, commands=["x::touch /tmp/x"])
