@@ -477,6 +477,17 @@ class Assessment:
     opaque: "tuple[Reason, ...]"
     """The parts that could not be read."""
     snapshot_plan: "tuple[PlanItem, ...]"
+    inputs: "tuple[PlanItem, ...]"
+    """What it takes from the machine besides its text, for a stamp to bind; in the order of the text, each once.
+
+    `program`: a name to look up on PATH, or an absolute path when it was written as one.
+    `file`: a file that it runs, or feeds to an interpreter or client (scripts, `-f FILE`, `< FILE`, manifests);
+    absolute when the folder is known, `~` for the caller's home. It is what the text names: it may turn out to be
+    absent (bind that), or a folder (then it cannot be bound and belongs to the `unbound`).
+    `glob`: an unquoted pattern that bash expands, absolute when the folder is known.
+    `unbound`: a sentence part, `NAME: why`, about what cannot be bound: include trees, make, URLs, words that are told
+    only when it runs.
+    """
     reversible: str
     """`yes` · `partial` · `no`"""
     ambient: "Mapping[str, str]"

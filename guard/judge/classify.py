@@ -73,6 +73,12 @@ class Judged(Assessment):
         return tuple(PlanItem(kind, name) for kind, name in dict.fromkeys(self._judge.plan))
 
     @property
+    def inputs(self) -> "tuple[PlanItem, ...]":  # type: ignore[override]
+        from guard.judge.inputs import inputs
+
+        return tuple(PlanItem(kind, name) for kind, name in inputs(self._judge, self.command))
+
+    @property
     def reversible(self) -> str:  # type: ignore[override]
         if self.level == Level.R0 or self.level == Level.R1:
             return "yes" if self.level == Level.R0 or self._judge.plan else "partial"

@@ -90,6 +90,25 @@ class Program:
         raise NotImplementedError
 
 
+class Ran:
+    """One command that the walk met, for `guard.judge.inputs`: its words and where its traces lie."""
+
+    __slots__ = ("name", "words", "first_effect", "end_effect", "level", "pipe", "away")
+
+    def __init__(self, name: str, words: "Sequence[Word]", first_effect: int, pipe: int, away: bool) -> None:
+        self.name = name
+        """The program's name without its folder; "" when the text does not tell it."""
+        self.words = words
+        self.first_effect = self.end_effect = first_effect
+        """Its effects are `Judge.effects[first_effect:end_effect]`."""
+        self.level = R0
+        """The highest note of this command by itself."""
+        self.pipe = pipe
+        """Number of the pipeline that it stands in, 0 for none."""
+        self.away = away
+        """It runs on another machine or in a container."""
+
+
 class Judge:
     """One text being judged. Collects; decides nothing but the level."""
 
@@ -97,7 +116,7 @@ class Judge:
         "level", "findings", "effects", "flags", "plan", "needs", "peers", "env", "ambient", "cwds", "script",
         "depth",
         "steps", "outer", "plain", "own_paths", "own_touched", "programs", "aliases", "trusted_bin", "running",
-        "remote_plain", "inside", "calls",
+        "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away",
     )  # fmt: skip
 
     def __init__(
@@ -133,6 +152,14 @@ class Judge:
         """Programs that run on another machine or in a container."""
         self.remote_plain = True
         """Everything that runs on another machine or in a container is a plain reader."""
+        self.ran: list[Ran] = []
+        """Every command that was met, in order."""
+        self.fed: list[str] = []
+        """Files that a redirection feeds to a command."""
+        self.lists: list[Word] = []
+        """Words outside of commands that bash makes lists of: heads of loops, arrays, redirections."""
+        self.pipe = self.pipes = 0
+        self.away = False
 
     # -- notes ------------------------------------------------------------------------------------------------
 
@@ -204,12 +231,18 @@ class Judge:
             stdin = self.redirect(redirect, stdin)
         if isinstance(node, Pipeline):
             feed = stdin
+            outer = self.pipe
+            self.pipes += 1
+            self.pipe = self.pipes
             for stage in node.stages:
                 self.node(stage, feed)
                 feed = _literal_output(stage, self, feed)
+            self.pipe = outer
         elif isinstance(node, Group):
             for word in node.words:
                 self.expansions(word)
+            if node.words and node.kind in ("for", "select"):
+                self.lists.extend(word for word in node.words if word.globs or word.value is None)
             for item in node.items:
                 self.node(item, stdin)
         elif isinstance(node, Test):
@@ -219,10 +252,10 @@ class Judge:
         elif isinstance(node, Function):
             self.function(node)
         elif isinstance(node, Nested):
-            outer, self.outer = self.outer, self.outer or node.span
+            span, self.outer = self.outer, self.outer or node.span
             for item in node.items:
                 self.node(item, stdin)
-            self.outer = outer
+            self.outer = span
         elif isinstance(node, Opaque):
             self.opaque(node.rule, node.text, node.span)
             for inner in node.inside:
@@ -239,6 +272,8 @@ class Judge:
         self.programs.append("test")
         for word in node.words:
             self.expansions(word)
+        if node.kind == "[":
+            self.lists.extend(word for word in node.words if word.globs)
         if node.kind == "[" and any(operator in (">", "<", ">>") for operator in node.operators):
             self.note(R1, "shell.test-redirect", "inside [ ] an unescaped > writes a file", node.span, "bash(1)")
 
@@ -275,6 +310,8 @@ class Judge:
         for word in (assign.value, assign.subscript, *assign.elements):
             if word is not None:
                 self.expansions(word)
+        if assign.elements:
+            self.lists.extend(word for word in assign.elements if word.globs)
         name = assign.name
         if (name in HARMLESS_VARIABLES or name.islower()) and name not in DANGEROUS_VARIABLES:
             return
@@ -315,6 +352,8 @@ class Judge:
             return stdin
         self.expansions(target)
         value = self.literal(target)
+        if value is None:
+            self.lists.append(target)
         if op in (">&", "<&") and (value is None or value.rstrip("-").isdigit() or value == "-"):
             if value is None:
                 self.opaque("shell.dynamic-fd", "a descriptor that the text does not tell", redirect.span)
@@ -325,6 +364,8 @@ class Judge:
             self.write_path(target, redirect.span, "redirection", appends=op in (">>", "&>>"))
             return stdin
         self.read_path(target, redirect.span)
+        if value is not None and value != "/dev/null" and not self.away:
+            self.fed.extend(self.places(value))
         if redirect.fd not in ("", "0"):
             return stdin
         return None if value == "/dev/null" else ""
@@ -498,9 +539,10 @@ class Judge:
         What the client itself needs here (its socket, its own configuration) is answered by the peer that a person
         named; what counts is whether everything inside is a plain reader.
         """
-        flags, plain, programs = self.flags, self.plain, self.programs
-        self.flags, self.plain, self.programs = set(), True, []
+        flags, plain, programs, away = self.flags, self.plain, self.programs, self.away
+        self.flags, self.plain, self.programs, self.away = set(), True, [], True
         run()
+        self.away = away
         self.inside.extend(self.programs)
         self.programs = programs
         if self.flags - {"recursive-read"} or not self.plain:
@@ -555,6 +597,7 @@ class Judge:
         if name is None or first.globs or not name:
             self.plain = False
             self.opaque("shell.dynamic-command", "which program runs is not told by the text", first.span)
+            self.ran.append(Ran("", words, len(self.effects), self.pipe, self.away))
             if len(words) > 1 and first.splits:
                 # The expansion may be empty: then the next word is the program.
                 self.depth += 1
@@ -590,6 +633,8 @@ class Judge:
     ) -> None:
         self.programs.append(name)
         program = lookup(name)
+        ran = Ran(name, words, len(self.effects), self.pipe, self.away)
+        self.ran.append(ran)
         call = Call(self, name, words[0], words[1:], span, stdin, assigns, redirects)
         if program is None:
             self.plain = False
@@ -607,8 +652,11 @@ class Judge:
             program.judge(call)
         finally:
             self.depth -= 1
-        if len(self.findings) > before and not self.own_touched:
-            self._own_objects(words, before)
+        ran.end_effect = len(self.effects)
+        if len(self.findings) > before:
+            ran.level = max(finding[0] for finding in self.findings[before:])
+            if not self.own_touched:
+                self._own_objects(words, before)
 
     def _own_objects(self, words: "Sequence[Word]", before: int) -> None:
         """Law 6 for whatever changes something and names opsagent's own files, in any spelling of an argument."""
