@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -179,3 +180,39 @@ def test_a_manifest_with_a_node_that_cannot_be_is_refused(kept, damage):
     body = b"".join(lines)
     with pytest.raises(Malformed):
         manifest_of(body + encoded({"end": len(lines), "sha256": sha256(body).hexdigest()}))
+
+
+def test_a_snapshot_of_format_1_is_read_as_it_was_meant(tmp_path):
+    golden = Path(__file__).parents[1] / "golden" / "snapshot-format-1"
+    folder = tmp_path / "state" / "snapshots" / "s-golden"
+    snapshots = snapshots_in(tmp_path / "state")
+    folder.mkdir(parents=True, mode=0o700)
+    folder.parent.chmod(0o700)
+    for name in ("manifest", "after", "pack"):
+        (folder / name).write_bytes((golden / name).read_bytes())
+        (folder / name).chmod(0o600)
+    assert snapshots.verify("s-golden") == ()
+    manifest = snapshots.load("s-golden")
+    assert (manifest.execution, manifest.reason, manifest.roots, manifest.left_out) == (
+        "e-golden",
+        "exec",
+        ("/srv/www",),
+        ("/srv/www/cache",),
+    )
+    assert [(node.path.rpartition("/")[2], node.kind, node.saved) for node in manifest.nodes] == [
+        ("www", "dir", False),
+        ("again", "file", True),
+        ("conf", "file", True),
+        ("holes", "file", True),
+        ("key", "file", False),
+        ("link", "symlink", False),
+        ("new", "absent", False),
+        ("null", "device", False),
+        ("odd\udcff", "fifo", False),
+    ]
+    with snapshots.contents(manifest) as pack:
+        assert pack.read(manifest.nodes[2].sha256, 100) == b"server {}\n"
+        assert pack.read(manifest.nodes[3].sha256, 1 << 20) == bytes(65536) + b"end"
+    assert [node.kind for node in snapshots.after("s-golden")] == ["file", "socket"]
+    # Written again it is the same bytes: what this version writes is what that version wrote.
+    assert manifest_bytes(manifest) == (golden / "manifest").read_bytes()
