@@ -29,7 +29,7 @@ _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d*)\]")
 class BadRunbook(UsageError):
     """A runbook file is not in the form of docs/runbooks.md."""
 
-    code = "usage.runbook"
+    code = "usage.runbook-file"
 
     def __init__(self, file: str, what: str) -> None:
         super().__init__(f"{file}: {what}", not_done="this runbook is not used", hint="docs/runbooks.md, “Your own”")

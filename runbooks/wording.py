@@ -33,12 +33,8 @@ def answer_text(report: "Report", *, now_s: float) -> str:
     lines = [headline(report, now_s=now_s), chosen_line(report)]
     error = error_of(report)
     if error is not None and report.plan.change is not None:
-        gap = "" if zh else " "
         end, between = ("。", "；") if zh else (".", ": ")
-        lines += [
-            f"{error['message'][:1].upper()}{error['message'][1:]}{between}{gap if zh else ''}{error['not_done']}{end}",
-            error["hint"],
-        ]
+        lines += [f"{_begun(error['message'])}{between}{error['not_done']}{end}", _begun(error["hint"])]
     lines.append("")
     rows = [*report.findings, *report.not_checked]
     lines += table([(LABELS[row.severity].of(report.lang), row.text.of(report.lang)) for row in rows])
@@ -64,6 +60,11 @@ def answer_text(report: "Report", *, now_s: float) -> str:
     while lines[-1] == "":
         lines.pop()
     return "\n".join(lines) + "\n"
+
+
+def _begun(sentence: str) -> str:
+    """The sentence with a capital letter first."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def headline(report: "Report", *, now_s: float) -> str:
