@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import core
 import execution
 from capabilities.registry import JSON, Tool, hints_of, parameters
-from capabilities.shapes import exec_object
+from capabilities.shapes import check_object, exec_object
 from guard.errors import GuardError
 from guard.quoting import joined
 from guard.types import Actor, Level, Request, Status
@@ -89,8 +90,20 @@ def bash_tool(guard: execution.Guard, call: Call) -> Tool:
     """`bash`: runs a read at once; anything else is an answer that says what to do instead."""
 
     def run(arguments: JSON) -> JSON:
+        request = call.request(arguments["command"])
+        core.require_command(request.command)
+        execution.require_cwd(request.cwd)
+        assessment = execution.assess(request, guard)
+        if assessment.level > Level.R0:
+            # Whatever mode or stamp would let it run: a tool that says "read only" is one.
+            return {
+                **check_object(assessment),
+                "status": Status.REFUSED,
+                "execution": None,
+                "next": "this is a change: ops_exec with the same command",
+            }
         ran = execution.run(
-            call.request(arguments["command"]),
+            request,
             guard,
             timeout_s=arguments.get("timeout_s", execution.READ_TIMEOUT_S),
             cancel=call.cancel,

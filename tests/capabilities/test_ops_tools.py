@@ -64,11 +64,10 @@ def test_exec_runs_a_read_and_tells_its_id_before_it_runs(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["touch x", "rm -rf x", "systemctl restart nginx", "echo x > f"])
-@pytest.mark.parametrize("name", ["ops_exec", "bash"])
-def test_a_change_without_a_stamp_runs_nothing_and_is_kept_once(tmp_path, command, name):
+def test_a_change_without_a_stamp_runs_nothing_and_is_kept_once(tmp_path, command):
     guard = guard_in(tmp_path)
-    made = {**tools(tmp_path, guard), "bash": bash_tool(guard, call_in(tmp_path))}
-    first, second = asked(made[name], command=command), asked(made[name], command=command)
+    made = tools(tmp_path, guard)
+    first, second = asked(made["ops_exec"], command=command), asked(made["ops_exec"], command=command)
     assert first["status"] in ("needs_stamp", "refused") and first["execution"] is None
     assert first["request"] == second["request"] and first["next"].startswith(f"opsx approve {first['request']}")
     assert guard.target.asked == []
@@ -76,6 +75,15 @@ def test_a_change_without_a_stamp_runs_nothing_and_is_kept_once(tmp_path, comman
     assert [(kept["id"], kept["command"]) for kept in listed] == [(first["request"], command)]
     waiting = asked(made["ops_status"], id=first["request"])
     assert (waiting["status"], waiting["request"]["command"]) == ("waiting", command)
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(mode=Mode.LAB), Policy(mode=Mode.READ_ONLY)])
+@pytest.mark.parametrize("command", ["touch x", "rm -rf x", "echo $(rm x)"])
+def test_bash_runs_no_change_in_any_mode_keeps_no_request_and_names_the_tool_for_it(tmp_path, command, policy):
+    guard = guard_in(tmp_path, policy=policy)
+    got = asked(bash_tool(guard, call_in(tmp_path)), command=command)
+    assert (got["status"], got["execution"], "ops_exec" in got["next"]) == ("refused", None, True)
+    assert guard.target.asked == [] and list(guard.ledger.entries()) == []
 
 
 def test_a_read_only_target_refuses_a_change_and_keeps_nothing(tmp_path):

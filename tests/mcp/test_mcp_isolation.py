@@ -63,7 +63,7 @@ def test_a_flood_of_output_is_taken_in_bounded_memory(tmp_path):
         before = resident_kib(peer.process.pid)
         answer = peer.ask(
             "tools/call",
-            {"name": "bash", "arguments": {"command": "yes 0123456789abcdef | head -c 100000000", "timeout_s": 600}},
+            {"name": "bash", "arguments": {"command": "yes 0123456789abcdef | head -c 60000000", "timeout_s": 600}},
         )
         got = answer["result"]["structuredContent"]
         id = got["execution"]
@@ -73,7 +73,7 @@ def test_a_flood_of_output_is_taken_in_bounded_memory(tmp_path):
         )
         assert last["status"] in ("succeeded", "timed_out")
         assert last["size"] > 0
-        assert peak_kib(peer.process.pid) - before < 40 * 1024
+        assert peak_kib(peer.process.pid) - before < 30 * 1024
         peer.alive()
 
 
@@ -119,9 +119,7 @@ def test_a_client_sees_that_another_ran_something_but_not_what_it_printed(tmp_pa
         assert one.structured("read", path=got["output_file"], offset=-1)["content"] == "the-very-end\n"
         refused = other.structured("read", path=got["output_file"], offset=-1)
         assert "the-very-end" not in json.dumps(refused)
-        assert "the-very-end" not in json.dumps(
-            other.structured("bash", command=f"tail -n 1 {got['output_file']}")["stdout"]
-        )
+        assert "the-very-end" not in json.dumps(other.structured("bash", command=f"tail -n 1 {got['output_file']}"))
 
 
 def test_the_state_folder_cannot_be_read_or_changed_through_a_tool(tmp_path):
@@ -131,7 +129,8 @@ def test_the_state_folder_cannot_be_read_or_changed_through_a_tool(tmp_path):
         before = sorted(str(path) for path in (home / "state").rglob("*"))
         assert peer.structured("read", path="state/log")["error"]["code"] == "usage.path"
         for text in ("cat state/log/*", "cat state/key", "head -c 100 state/log/000001.jsonl"):
-            assert peer.structured("bash", command=text)["stdout"] == ""
+            got = peer.structured("bash", command=text)
+            assert got["status"] != "succeeded" or got["stdout"] == ""
         for text in ("touch state/x", "rm state/log/*", "echo > state/config/config.toml"):
             assert peer.structured("ops_exec", command=text)["status"] == "refused"
         after = sorted(str(path) for path in (home / "state").rglob("*"))

@@ -25,7 +25,7 @@ def test_what_reads_plainly_runs_and_says_that_nothing_was_enforced(guard, tmp_p
     assert (got["status"], got["stdout"], got["enforced"]) == ("succeeded", "hello\n", "none")
 
 
-@pytest.mark.parametrize("command", ["git log", "kubectl get pods", "python3 -c 'print(1)'"])
+@pytest.mark.parametrize("command", ["git log", "kubectl get pods", "git status"])
 def test_what_could_do_more_waits_for_a_person(guard, tmp_path, command):
     got = asked(bash_tool(guard, call_in(tmp_path)), command=command)
     assert (got["status"], got["execution"]) == ("needs_stamp", None)
