@@ -160,7 +160,11 @@ def test_a_failed_snapshot_leaves_nothing_behind(tmp_path):
 def test_no_space_on_a_real_small_disk(tmp_path, what):
     (tmp_path / "disk").mkdir()
     (tmp_path / "file").write_bytes(os.urandom(300_000))
-    namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+    namespace = (
+        ["unshare", "--mount"]
+        if os.geteuid() == 0
+        else ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
+    )
     done = subprocess.run(
         [*namespace, sys.executable, "-I", PROBE, what, str(tmp_path)], capture_output=True, text=True, check=False
     )

@@ -145,7 +145,7 @@ NODES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(nodes=st.lists(NODES, max_size=4))
 def test_nodes_survive_their_bytes(nodes):
     assert states_of(states_bytes("s-1", nodes), "s-1") == tuple(nodes)

@@ -241,7 +241,7 @@ def edit(root, kind, name, other):
 
 
 @pytest.mark.guarantee("G-ROLLBACK-UNDO")
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=EDITS, second=EDITS)
 def test_any_edits_are_taken_back_exactly(tmp_path, first, second):
     with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
