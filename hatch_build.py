@@ -10,7 +10,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PACKAGES = ("agent", "capabilities", "cli", "dialogue", "fleet", "guard", "runbooks", "runtimes")
+PACKAGES = ("acting", "agent", "capabilities", "cli", "dialogue", "fleet", "guard", "mcp_wire", "runbooks", "runtimes")
 MODULES = ("core.py", "execution.py", "mcp_server.py", "rollback.py")
 
 

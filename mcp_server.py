@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
-import gc
-import json
-import math
 import os
-import queue
 import signal
 import sys
 import threading
 import time
-from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from capabilities import files, ops, probe, snapshots
@@ -33,11 +27,11 @@ from capabilities.registry import Registry
 from capabilities.run import bash_tool
 from guard.errors import GuardError
 from guard.types import Status
+from mcp_wire.lines import Fault, Wire, message_of
+from mcp_wire.sdk import load_sdk
 from runbooks import tool as runbook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import execution
     from capabilities.jobs import Job
     from capabilities.registry import JSON, Tool
@@ -68,10 +62,7 @@ HANDLE_AFTER_S = 30.0
 LIST_TTL_MS = 3_600_000
 """The tools are the same for the whole conversation."""
 MOST_IN_FLIGHT = 512
-QUEUED_LINES = 64
 FULL_CHECK_S = 0.02
-LINE_BYTES = 16 * 1024 * 1024
-"""A longer line is read to its end, thrown away and answered with an error."""
 LAST_ANSWERS_S = 1.0
 """How long after the end of its input a host still gets answers: somebody may pipe a few lines in."""
 END_WAIT_S = 5.0
@@ -92,285 +83,7 @@ NOT_DONE = frozenset(
 )
 """Statuses with which an answer is marked as an error, so that no caller takes it for done."""
 
-PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, BUSY = -32700, -32600, -32602, -32000
-
-
-# ── the SDK, without what a stdio server never uses ──────────────────────────────────────────────────────────────────
-
-NOT_NEEDED = (
-    "starlette",
-    "uvicorn",
-    "sse_starlette",
-    "httpx2",
-    "jwt",
-    "mcp.client",
-    "mcp.server.auth",
-    "mcp.server.mcpserver",
-    "mcp.server.request_state",
-    "mcp.server.sse",
-    "mcp.server.streamable_http",
-    "mcp.server.streamable_http_manager",
-    "mcp.server.transport_security",
-)
-"""HTTP transports, client and the high-level server: half of the SDK's start-up, and no code path of ours."""
-
-
-class _StandIn(ModuleType):
-    """A module whose every name is an empty class: good for annotations and base classes, and for nothing else."""
-
-    __path__: list[str] = []  # noqa: RUF012 - the import system wants a list on the module itself
-
-    def __getattr__(self, name: str) -> type:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        made = type(name, (), {"__class_getitem__": classmethod(lambda cls, _: cls)})
-        setattr(self, name, made)
-        return made
-
-
-class _StandIns:
-    """Finds a stand-in for every module of NOT_NEEDED; a finder and loader for the time of one import."""
-
-    def __init__(self) -> None:
-        self.made: list[str] = []
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if any(name == one or name.startswith(f"{one}.") for one in NOT_NEEDED):
-            return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
-        return None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        self.made.append(spec.name)
-        return _StandIn(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
-
-
-@contextlib.contextmanager
-def _light_imports() -> Iterator[None]:
-    """While it lasts, modules of NOT_NEEDED come as stand-ins and pydantic models are built at their first use.
-
-    Afterwards whoever imports such a module gets the real one.
-    """
-    import pydantic
-    from pydantic import BaseModel, TypeAdapter
-
-    finder = _StandIns()
-    already = {name for name in sys.modules if finder.find_spec(name)}
-    adapter_init = TypeAdapter.__init__
-
-    def late_init(self: Any, type: Any, **options: Any) -> None:
-        # One more frame between the adapter and its maker, whose namespace it may need.
-        depth = options.pop("_parent_depth", 2) + 1
-        try:
-            adapter_init(self, type, **{"config": {"defer_build": True}, **options}, _parent_depth=depth)
-        except pydantic.errors.PydanticUserError:  # a model has its own configuration
-            adapter_init(self, type, **options, _parent_depth=depth)
-
-    if not already:
-        sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
-    before = dict(BaseModel.model_config)
-    BaseModel.model_config["defer_build"] = True
-    TypeAdapter.__init__ = late_init  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        TypeAdapter.__init__ = adapter_init  # type: ignore[method-assign]
-        BaseModel.model_config.clear()
-        BaseModel.model_config.update(before)  # type: ignore[typeddict-item]
-        if not already:
-            sys.meta_path.remove(finder)  # type: ignore[arg-type]
-        for name in finder.made:
-            sys.modules.pop(name, None)
-
-
-def _import_sdk() -> SimpleNamespace:
-    import anyio
-    import mcp_types
-    from mcp.server.lowlevel.server import Server
-    from mcp.shared.exceptions import MCPError
-    from mcp.shared.message import SessionMessage
-
-    return SimpleNamespace(
-        anyio=anyio, types=mcp_types, Server=Server, MCPError=MCPError, SessionMessage=SessionMessage
-    )
-
-
-def load_sdk(light: Callable[[], contextlib.AbstractContextManager[None]] = _light_imports) -> SimpleNamespace:
-    """The parts of the SDK that are used here. When the light way fails with this SDK, the whole of it is loaded."""
-    before = set(sys.modules)
-    # Thousands of classes are made here and none goes away again: collecting on the way takes a sixth of the time.
-    gc.disable()
-    try:
-        with light():
-            sdk = _import_sdk()
-        sdk.light = True
-        return sdk
-    except Exception as error:
-        sys.stderr.write(f"opsagent: the MCP package is loaded whole, which takes longer: {type(error).__name__}\n")
-    finally:
-        gc.enable()
-        gc.freeze()
-    for name in set(sys.modules) - before:
-        if name.partition(".")[0] in ("mcp", "mcp_types"):
-            del sys.modules[name]
-    sdk = _import_sdk()
-    sdk.light = False
-    return sdk
-
-
-# ── the wire ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Fault(Exception):
-    """A line that is not a message. `answer` is the error to send, or None when there is nobody to tell."""
-
-    def __init__(self, code: int, message: str, id: object = None, *, silent: bool = False) -> None:
-        super().__init__(message)
-        self.answer = None if silent else {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
-
-
-def object_of(line: bytes) -> dict[str, Any]:
-    """The JSON object on one line. Raises Fault for everything that could be read in two ways, or in none."""
-    try:
-        text = line.decode("utf-8")
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
-        text.encode() if "\\u" not in text else json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Fault(INVALID_REQUEST, "Invalid Request: a lone surrogate is no text") from None
-    except _Twice:
-        raise Fault(INVALID_REQUEST, "Invalid Request: a name stands twice in one object") from None
-    except (ValueError, RecursionError):
-        raise Fault(PARSE_ERROR, "Parse error") from None
-    if isinstance(value, list):
-        raise Fault(INVALID_REQUEST, "Invalid Request: batches are not supported")
-    if not isinstance(value, dict):
-        raise Fault(INVALID_REQUEST, "Invalid Request: not an object")
-    return value
-
-
-class _Twice(Exception):
-    pass
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        # A host that shows its user one of the two values could have us run the other.
-        raise _Twice
-    return made
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number
-
-
-def message_of(line: bytes, adapter: Any) -> Any:
-    """The JSON-RPC message on one line, as the SDK's model. Raises Fault."""
-    value = object_of(line)
-    id = value.get("id")
-    id = id if isinstance(id, str) or type(id) is int else None
-    if id is None and "id" in value and "method" in value:
-        # The SDK would take it for a notification and answer nothing.
-        raise Fault(INVALID_REQUEST, "Invalid Request: an id is a text or a whole number")
-    try:
-        return adapter.validate_python(value, by_name=False)
-    except (ValueError, RecursionError):
-        # What carries no method is an answer to us, and what carries no id is a notification: neither is answered.
-        silent = ("method" not in value and ("result" in value or "error" in value)) or (
-            isinstance(value.get("method"), str) and "id" not in value
-        )
-        raise Fault(INVALID_REQUEST, "Invalid Request", id, silent=silent) from None
-
-
-class Wire:
-    """Descriptors 0 and 1, for this protocol alone: everything else in the process reads nothing and prints to stderr.
-
-    A thread reads and a thread writes; a host that does not read makes its own calls wait, and nothing else.
-    """
-
-    def __init__(self) -> None:
-        self._in = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
-        self._out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
-        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        os.dup2(nothing, 0)
-        try:
-            os.dup2(2, 1)
-        except OSError:
-            os.dup2(nothing, 1)
-        os.close(nothing)
-        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._broken = False
-        self.heard_s = time.monotonic()
-        """When the last bytes came, by the monotonic clock."""
-        self._writer = threading.Thread(target=self._write, name="wire-out", daemon=True)
-        self._writer.start()
-
-    @property
-    def is_full(self) -> bool:
-        """The host does not read: whoever has a line waits before it queues one more."""
-        return self._lines.qsize() >= QUEUED_LINES
-
-    def put(self, line: str) -> None:
-        """Queues one line; never waits."""
-        self._lines.put(line.encode("utf-8", "replace") + b"\n")
-
-    def close(self) -> None:
-        """Writes what is queued, as far as the host still reads."""
-        self._lines.put(None)
-        self._writer.join(2.0)
-
-    def read(self, deliver: Callable[[bytes], None], fault: Callable[[Fault], None]) -> None:
-        """Delivers line after line until the end of the input."""
-        rest, first, skipping = bytearray(), True, False
-        while True:
-            try:
-                data = os.read(self._in, 1 << 16)
-            except OSError:
-                data = b""
-            self.heard_s = time.monotonic()
-            if not data:
-                break
-            *lines, last = data.split(b"\n")
-            for line in lines:
-                whole = bytes(rest) + line
-                rest.clear()
-                if skipping:
-                    skipping = False
-                    continue
-                if first:
-                    whole, first = whole.removeprefix(b"\xef\xbb\xbf"), False
-                if whole.strip():
-                    deliver(whole)
-            if not skipping:
-                rest += last
-                if len(rest) > LINE_BYTES:
-                    skipping = True
-                    rest.clear()
-                    fault(Fault(INVALID_REQUEST, f"Invalid Request: a line has more than {LINE_BYTES:,} bytes"))
-        if rest.strip():
-            deliver(bytes(rest))
-
-    def _write(self) -> None:
-        while (data := self._lines.get()) is not None:
-            view = memoryview(data)
-            while view and not self._broken:
-                try:
-                    view = view[os.write(self._out, view) :]
-                except OSError:
-                    # The host is gone. Its input ends as well, and that ends the conversation.
-                    self._broken = True
-
-
-# ── the conversation ─────────────────────────────────────────────────────────────────────────────────────────────────
+INVALID_PARAMS, BUSY = -32602, -32000
 
 
 class Service:

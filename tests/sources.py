@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = (
+    "acting",
     "agent",
     "capabilities",
     "cli",
     "dialogue",
     "fleet",
     "guard",
+    "mcp_wire",
     "runbooks",
     "runtimes",
     "opsagent_cli",

@@ -35,10 +35,10 @@ def launch(*arguments: str) -> str:
 def test_the_light_way_works_with_the_installed_package_and_leaves_no_trace(tmp_path):
     out = python(
         tmp_path,
-        "import mcp_server, json\n"
+        "import json, mcp_wire.sdk\n"
         "import pydantic\n"
         "init = pydantic.TypeAdapter.__init__\n"
-        "sdk = mcp_server.load_sdk()\n"
+        "sdk = mcp_wire.sdk.load_sdk()\n"
         f"heavy = [name for name in {HEAVY!r} if name in sys.modules]\n"
         "same = pydantic.TypeAdapter.__init__ is init and not pydantic.BaseModel.model_config\n"
         "finders = [type(one).__name__ for one in sys.meta_path]\n"
@@ -53,13 +53,13 @@ def test_the_light_way_works_with_the_installed_package_and_leaves_no_trace(tmp_
 def test_when_the_light_way_fails_the_whole_package_serves(tmp_path):
     out = python(
         tmp_path,
-        "import contextlib, mcp_server, json\n"
+        "import contextlib, mcp_wire.sdk, json\n"
         "@contextlib.contextmanager\n"
         "def broken():\n"
         "    import mcp_types\n"
         "    yield\n"
         "    raise RuntimeError('another version of the package')\n"
-        "sdk = mcp_server.load_sdk(broken)\n"
+        "sdk = mcp_wire.sdk.load_sdk(broken)\n"
         "print(json.dumps([sdk.light, sdk.Server.__name__, 'starlette' in sys.modules]))\n",
     )
     assert json.loads(out) == [False, "Server", True]
@@ -69,8 +69,8 @@ def test_what_a_call_needs_is_loaded_with_the_first_call(tmp_path):
     """Until then the guard, the judge's grammar and jsonschema stay out of the way of the host's start-up time."""
     out = python(
         tmp_path,
-        "import json, mcp_server\n"
-        "mcp_server.load_sdk()\n"
+        "import json, mcp_server, mcp_wire.sdk\n"
+        "mcp_wire.sdk.load_sdk()\n"
         "late = ('jsonschema', 'guard.judge.shell.grammar', 'guard.hands.sandbox.worker', 'sqlite3')\n"
         "print(json.dumps([name for name in late if name in sys.modules]))\n",
     )
