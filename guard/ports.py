@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from guard.bound import Binding, SnapshotOptions
     from guard.types import Assessment, Begun, Captured, Enforcement, Interference, Outcome, Recorded, Request
 
 
@@ -149,8 +150,10 @@ class Store(Protocol):
         profile: str,
         enforced: str,
         stamp: str = "",
+        binding: Binding | None = None,
         execution: str = "",
         snapshot: str = "",
+        owner: tuple[int, str] | None = None,
     ) -> str:
         """Records durably that a run is about to start and returns its execution id. From here on it may have run.
 
@@ -163,7 +166,7 @@ class Store(Protocol):
         """Records how it ended. Never raises: the run is over, and its caller has to say what is not on record."""
         ...
 
-    def keep_request(self, request: Request, assessment: Assessment) -> str:
+    def keep_request(self, request: Request, assessment: Assessment, options: SnapshotOptions = ...) -> str:
         """Keeps a request that a person can approve, and returns its id. The same request again gives the same id.
 
         Raises:

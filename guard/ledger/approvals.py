@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from guard.bound import NO_OPTIONS, SnapshotOptions
 from guard.clock import utc_text
-from guard.errors import StateDamaged, StateError
+from guard.errors import StateDamaged, StateError, TooManyAsks
 from guard.ledger.formats import FORMAT, MAX_LINE_BYTES, Malformed, decoded, encoded, sha256_of
 from guard.ledger.state import state_error_of
-from guard.types import Request
+from guard.types import Actor, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,23 @@ REQUEST_TTL_S = 24 * 3600
 
 FOLDER = "requests"
 
-_TYPES: dict[str, tuple[type, ...]] = {"created_boot_s": (float, int), "uid": (int,), "forceable": (bool,)}
-"""Of the fields that are not text."""
+_TYPES: dict[str, tuple[type, ...]] = {
+    "created_boot_s": (float, int),
+    "uid": (int,),
+    "forceable": (bool,),
+    "snapshot_files": (tuple,),
+    "snapshot_cmds": (tuple,),
+    "no_snapshot_of": (tuple,),
+}
+"""Of the fields that are not text; tuples are lists of text in the file."""
+
+_LISTS = ("snapshot_files", "snapshot_cmds", "no_snapshot_of")
+
+MOST_OPEN = 3
+"""Requests of one caller that wait at the same time: more is a flood, and a person stops reading."""
+
+MOST_WAITING = 100
+"""Waiting requests in all, whoever made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,21 @@ class KeptRequest:
     decision_code: str
     decision_text: str
     forceable: bool
+    snapshot_files: tuple[str, ...] = ()
+    snapshot_cmds: tuple[str, ...] = ()
+    no_snapshot_of: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> SnapshotOptions:
+        """What the asker adds to the snapshot."""
+        return SnapshotOptions(self.snapshot_files, self.snapshot_cmds, self.no_snapshot_of)
+
+    @property
+    def caller(self) -> tuple[str, str, str] | None:
+        """Who asks, as far as a session or a client's name tells; None for a bare `opsx`, which may be anybody."""
+        if self.actor == Actor.PERSON or not (self.session or self.client):
+            return None
+        return (self.shell, self.client, self.session)
 
     def request(self) -> Request:
         """The request as it was made."""
@@ -76,26 +107,38 @@ class KeptRequest:
         )
 
     def same_as(self, other: KeptRequest) -> bool:
-        """Whether one answer would answer both: command, target, cwd, actor and uid."""
+        """Whether one answer would answer both: command, target, cwd, actor, uid and what is saved before."""
         return self._key() == other._key()
 
-    def _key(self) -> tuple[str, str, str, str, int]:
-        return (self.command, self.target, self.cwd, self.actor, self.uid)
+    def _key(self) -> tuple[object, ...]:
+        return (self.command, self.target, self.cwd, self.actor, self.uid, self.options)
 
     def seconds_left(self, clock: Clock, boot: str) -> float:
         """How long it still waits: by boot clock within its boot (a changed wall clock moves nothing), else by UTC."""
-        if boot and boot == self.created_boot:
-            age_s = clock.boot_s() - self.created_boot_s
-        else:
-            age_s = _epoch_s(clock.utc()) - _epoch_s(self.created_at)
-        return REQUEST_TTL_S - age_s if age_s >= 0 else -1.0
+        age = age_s(clock, boot, self.created_at, self.created_boot, self.created_boot_s)
+        return REQUEST_TTL_S - age if age >= 0 else -1.0
 
     def expires_at(self) -> str:
         """When it stops waiting, by the wall clock of its making."""
         return utc_text(int((_epoch_s(self.created_at) + REQUEST_TTL_S) * 1000))
 
 
-def kept_request_of(request_id: str, request: Request, assessment: Assessment, clock: Clock, boot: str) -> KeptRequest:
+def age_s(clock: Clock, boot: str, at: str, then_boot: str, then_boot_s: object) -> float:
+    """Seconds since a moment: by boot clock within its boot (a changed wall clock moves nothing), else by UTC.
+
+    Negative when that moment is in the future by the clock that counts, or cannot be read.
+    """
+    if boot and boot == then_boot and isinstance(then_boot_s, (int, float)):
+        return clock.boot_s() - then_boot_s
+    try:
+        return _epoch_s(clock.utc()) - _epoch_s(at)
+    except ValueError:
+        return -1.0
+
+
+def kept_request_of(
+    request_id: str, request: Request, assessment: Assessment, options: SnapshotOptions, clock: Clock, boot: str
+) -> KeptRequest:
     """The value to keep for a request that was just judged."""
     decision = assessment.decision
     return KeptRequest(
@@ -118,6 +161,9 @@ def kept_request_of(request_id: str, request: Request, assessment: Assessment, c
         decision_code=decision.code,
         decision_text=decision.text,
         forceable=decision.forceable,
+        snapshot_files=options.files,
+        snapshot_cmds=options.commands,
+        no_snapshot_of=options.leave_out,
     )
 
 
@@ -130,19 +176,25 @@ class Requests:
         self._ids = ids
         self._boot = liveness.boot_id()
 
-    def keep(self, request: Request, assessment: Assessment) -> tuple[KeptRequest, bool]:
+    def keep(
+        self, request: Request, assessment: Assessment, options: SnapshotOptions = NO_OPTIONS
+    ) -> tuple[KeptRequest, bool]:
         """Keeps it durably, or finds the same one waiting. Call with the log's lock held.
 
         Returns: the kept request, and whether it is new.
-        Raises: StateError when it cannot be written.
+        Raises:
+            TooManyAsks: the caller has three open ones, or there are 100 in all.
+            StateError: it cannot be written.
         """
-        candidate = kept_request_of("", request, assessment, self._clock, self._boot)
-        for waiting in self.pending():
+        candidate = kept_request_of("", request, assessment, options, self._clock, self._boot)
+        open_ones = self.pending()
+        for waiting in open_ones:
             if waiting.same_as(candidate):
                 return waiting, False
+        _require_room(candidate, open_ones)
         with self._folder.folder(FOLDER, create=True) as requests_fd:
             while True:
-                kept = kept_request_of(self._ids.new("a"), request, assessment, self._clock, self._boot)
+                kept = kept_request_of(self._ids.new("a"), request, assessment, options, self._clock, self._boot)
                 data = encoded({"format": FORMAT, **asdict(kept), "command_sha256": _sha256_of_text(kept.command)})
                 if self._folder.write_new(_file_name(kept.id), data, dir_fd=requests_fd):
                     return kept, True
@@ -212,7 +264,10 @@ class Requests:
             digest = fields.pop("command_sha256", None)
             if fields.pop("format", None) != FORMAT:
                 raise Malformed("another format")
+            fields.update({name: tuple(fields[name]) for name in _LISTS if isinstance(fields.get(name), list)})
             kept = KeptRequest(**fields)
+            if any(type(item) is not str for name in _LISTS for item in getattr(kept, name)):
+                raise Malformed("a list holds something else than text")
             if any(type(getattr(kept, name)) not in _TYPES.get(name, (str,)) for name in KeptRequest.__slots__):
                 raise Malformed("a field has another type")
             if _file_name(kept.id) != name or digest != _sha256_of_text(kept.command):
@@ -224,6 +279,18 @@ class Requests:
                 hint="make the request again",
             ) from None
         return kept
+
+
+def _require_room(candidate: KeptRequest, open_ones: list[KeptRequest]) -> None:
+    caller = candidate.caller
+    mine = [waiting for waiting in open_ones if caller is not None and waiting.caller == caller]
+    if len(mine) >= MOST_OPEN:
+        raise TooManyAsks(
+            f"{len(mine)} requests of this caller wait for a person already",
+            hint=f"a person answers first: opsx approve {mine[0].id}, or opsx deny {mine[0].id}",
+        )
+    if len(open_ones) >= MOST_WAITING:
+        raise TooManyAsks(f"{len(open_ones)} requests wait for a person already", hint="opsx pending")
 
 
 def _file_name(request_id: str) -> str:

@@ -10,11 +10,12 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING
 
-from guard.types import Level, Status
+from guard.types import Actor, Level, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from guard.bound import Consent
     from guard.ledger.formats import Entry
     from guard.types import Assessment, Outcome, Request
 
@@ -116,6 +117,59 @@ class Entries:
             **self._judged(assessment),
             **self._effects(assessment),
             "expires_at": expires_at,
+        }
+
+    def approved(self, stamp: str, request: Request, assessment: Assessment, consent: Consent, terms: Entry) -> Entry:
+        """`approved`: a person said yes. The entry's actor is that person; who asked is `asked_by`.
+
+        Args:
+            terms: what else is known about the stamp, redacted already (`Stamps.bound_fields`, length, uses …).
+        """
+        return {
+            "kind": "approved",
+            "stamp": stamp,
+            **self._asked(request),
+            **self._judged(assessment),
+            **self._effects(assessment),
+            "asked_by": request.actor,
+            **self._answered(consent),
+            **terms,
+        }
+
+    def denied(self, request_id: str, request: Request, effects: Sequence[tuple[str, str]], reason: str) -> Entry:
+        """`denied`: a person said no."""
+        return {
+            "kind": "denied",
+            "request": request_id or None,
+            **self._asked(request),
+            "asked_by": request.actor,
+            "actor": Actor.PERSON,
+            "effects": [list(effect) for effect in effects[:LIST_LIMIT]],
+            "effects_total": len(effects),
+            "reason": self._text(reason),
+        }
+
+    def effects_of(self, assessment: Assessment) -> tuple[tuple[str, str], ...]:
+        """Effects as the log has them: redacted, so that they can be compared with recorded ones."""
+        return tuple((effect.kind, self._text(effect.object, LISTED_TEXT_LIMIT)) for effect in assessment.effects)
+
+    def short(self, text: str) -> str:
+        """A text of somebody else's as it is kept: redacted, on one line, at most 1,024 characters."""
+        return self._text(" ".join(text.split()), LISTED_TEXT_LIMIT)
+
+    def _answered(self, consent: Consent) -> Entry:
+        """The facts about a person's answer; the common fields are those of the shell that asked the person."""
+        return {
+            "shell": consent.shell,
+            "client": self._text(consent.client) or None,
+            "call_id": self._text(consent.call_id) or None,
+            "session": consent.session or None,
+            "actor": Actor.PERSON,
+            "consent": consent.how,
+            "rendered_sha256": consent.rendered_sha256,
+            "loginuid": consent.loginuid,
+            "tty": self._text(consent.tty) or None,
+            "ssh": self._text(consent.ssh) or None,
         }
 
     def noted(self, kind: str, fields: Entry) -> Entry:

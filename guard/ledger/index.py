@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from guard.ledger.state import StateFolder
     from guard.ports import Liveness
 
+ANSWERS = frozenset(("approved", "denied", "revoked", "frozen", "thawed"))
+"""Kinds that are looked for by kind, newest first: what persons said."""
+
 ID_FIELDS = ("execution", "request", "stamp", "snapshot")
 """An entry is about the ids in these fields."""
 
@@ -36,7 +39,7 @@ SMALL_LOG_BYTES = 1024 * 1024
 """Up to this size the log is folded at once: that takes less time than to load SQLite."""
 
 INDEX_NAME = "index.db"
-INDEX_FORMAT = 1
+INDEX_FORMAT = 2
 """Another number in the file means: build it again."""
 
 BATCH_LINES = 20_000
@@ -92,6 +95,28 @@ def about(folder: StateFolder, record_id: str, *, small_log_bytes: int = SMALL_L
 
     def from_log() -> list[Entry]:
         return [entry for entry in entries_of(lines_from(folder)) if record_id in _ids_of(entry)]
+
+    return _answered(folder, small_log_bytes, from_index, from_log)
+
+
+def recent(
+    folder: StateFolder, kinds: Iterable[str], *, most: int, small_log_bytes: int = SMALL_LOG_BYTES
+) -> list[Entry]:
+    """The newest entries of some kinds of `ANSWERS`, newest first."""
+    wanted = frozenset(kinds)
+    assert wanted <= ANSWERS
+
+    def from_index(index: _Index) -> list[Entry]:
+        return list(index.recent(wanted, most))
+
+    def from_log() -> list[Entry]:
+        marks = [f'"kind":"{kind}"'.encode() for kind in wanted]
+        kept: deque[Entry] = deque(maxlen=most)
+        for line in lines_from(folder):
+            # Nearly all of a long log is runs: what cannot be an answer is not decoded.
+            if any(mark in line.raw for mark in marks):
+                kept.extend(entry for entry in entries_of(iter((line,))) if entry["kind"] in wanted)
+        return list(reversed(kept))
 
     return _answered(folder, small_log_bytes, from_index, from_log)
 
@@ -173,7 +198,12 @@ def _remove(folder: StateFolder) -> None:
 
 
 def _ids_of(entry: Entry) -> set[str]:
-    return {value for name in ID_FIELDS if isinstance(value := entry.get(name), str) and value.isascii()}
+    """The ids that an entry is about; for an answer also its kind, behind a colon that no id has."""
+    ids = {value for name in ID_FIELDS if isinstance(value := entry.get(name), str) and value.isascii()}
+    kind = entry.get("kind")
+    if isinstance(kind, str) and kind in ANSWERS:
+        ids.add(f":{kind}")
+    return ids
 
 
 class _Index:
@@ -237,14 +267,28 @@ class _Index:
         rows = self._database.execute(
             "SELECT segment, start, end FROM places WHERE ref = ? ORDER BY segment, start", (record_id,)
         ).fetchall()
-        for segment, start, end in rows:
-            try:
-                entry = decoded_entry(self._bytes(segment, start, end))
-            except (Malformed, FileNotFoundError):
-                raise _Stale from None
-            if record_id not in _ids_of(entry):
-                raise _Stale
-            yield entry
+        for place in rows:
+            yield self._entry(record_id, *place)
+
+    def recent(self, kinds: Iterable[str], most: int) -> Iterator[Entry]:
+        """The newest entries of these kinds, newest first. Raises _Stale likewise."""
+        refs = [f":{kind}" for kind in kinds]
+        rows = self._database.execute(
+            f"SELECT ref, segment, start, end FROM places WHERE ref IN ({', '.join('?' * len(refs))})"  # noqa: S608
+            " ORDER BY segment DESC, start DESC LIMIT ?",
+            (*refs, most),
+        ).fetchall()
+        for place in rows:
+            yield self._entry(*place)
+
+    def _entry(self, ref: str, segment: int, start: int, end: int) -> Entry:
+        try:
+            entry = decoded_entry(self._bytes(segment, start, end))
+        except (Malformed, FileNotFoundError):
+            raise _Stale from None
+        if ref not in _ids_of(entry):
+            raise _Stale
+        return entry
 
     def unreadable(self) -> int:
         """How many lines of the log are not records."""

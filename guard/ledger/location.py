@@ -20,6 +20,11 @@ FORMAT = 1
 
 HOME_VARIABLE = "OPSAGENT_HOME"
 
+FROZEN_NAME = "frozen"
+"""A file of this name in the state folder stops everything above R0."""
+
+_NOTE_BYTES = 4096
+
 
 def home_of_user() -> str:
     """The home folder that the passwd entry of the effective user names. HOME and XDG variables do not count.
@@ -70,3 +75,23 @@ def config_path(environ: Mapping[str, str] | None = None, *, platform: str = sys
         return os.path.join(state_path(environ, platform=platform), "config", "config.toml")
     below = "Library/Application Support/opsagent/config" if platform == "darwin" else ".config/opsagent"
     return os.path.join(home_of_user(), below, "config.toml")
+
+
+def frozen_note(path: str) -> str:
+    """Why everything above R0 is stopped, from the note in the state folder `path`; "" when there is no such note.
+
+    A note that cannot be read stops as well: something is there that only a person should remove.
+    """
+    try:
+        fd = os.open(os.path.join(path, FROZEN_NAME), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError:
+        return "its reason cannot be read"
+    try:
+        text = os.read(fd, _NOTE_BYTES).decode("utf-8", "replace").strip()
+    except OSError:
+        text = ""
+    finally:
+        os.close(fd)
+    return text or "no reason was given"

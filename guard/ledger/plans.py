@@ -17,6 +17,7 @@ from guard.errors import UsageError
 from guard.saved import (
     ABSENT,
     BLOCKED,
+    CLOSED,
     CONFLICTS,
     DIRECTORY,
     FILE,
@@ -127,6 +128,7 @@ def rollback_plan(
     if wrong:
         raise UsageError(f"{wrong[0]} is not in conflict", not_done="nothing was changed", hint=f"opsx rollback {of}")
     notes = [f"{text}: it has no way back" for text in manifest.unsaved]
+    notes += [f"{path} cannot be looked into now; when it is back, go back once more" for path in comparison.closed]
     if after is None and manifest.reason == "exec":
         notes.append("how it ended is not on record, so changes by others cannot be told from its own")
     digest = _digest_of(
@@ -184,15 +186,22 @@ class _Comparison:
         self._resumed = resumed
         self._gone_roots = [node.path for node in manifest.nodes if node.kind == ABSENT]
         self.conflicting: set[str] = set()
+        self.closed = [node.path for node in now if node.kind == DIRECTORY and node.link == CLOSED]
 
     def steps(self) -> list[Step]:
         """One step per path that is, was or became something."""
         paths = {*self._before, *(self._after or {}), *self._now}
-        steps = {path: step for path in sorted(paths) if (step := self._step(path)) is not None}
+        steps = {
+            path: step for path in sorted(paths) if not self._hidden(path) and (step := self._step(path)) is not None
+        }
         self.conflicting = {path for path, step in steps.items() if step.state in CONFLICTS}
         self._join_names(steps)
         self._spare_full_folders(steps)
         return list(steps.values())
+
+    def _hidden(self, path: str) -> bool:
+        """Whether it lies in a folder that cannot be looked into now: nothing is known, so nothing is done."""
+        return any(path.startswith(folder + "/") for folder in self.closed)
 
     def _step(self, path: str) -> Step | None:
         before, now = self._before.get(path), self._now.get(path) or absent(path)
@@ -226,7 +235,8 @@ class _Comparison:
             return State.DIFFERS
         if now.looks_like(after):
             return State.UNCHANGED
-        half_done = self._resumed and now.kind == before.kind and now.sha256 == before.sha256
+        same_thing = now.same_content(before) if before.kind == FILE else now.kind == before.kind
+        half_done = self._resumed and same_thing
         if half_done or (after.kind == ABSENT and before.kind == DIRECTORY == now.kind):
             return State.DIFFERS
         return State.GONE if now.kind == ABSENT else State.CHANGED
@@ -281,7 +291,7 @@ def _inverse(before: Node, now: Node) -> str:
     if before.kind == ABSENT:
         return Action.NONE if now.kind == ABSENT else Action.DELETE
     if before.kind == FILE:
-        same_content = now.kind == FILE and now.sha256 == before.sha256
+        same_content = now.same_content(before)
         # Metadata belongs to the inode: with other names it would change under them, too.
         return Action.META if same_content and now.nlink == 1 else Action.WRITE
     if before.kind == SYMLINK:
@@ -325,7 +335,7 @@ def difference(step: Step, before: bytes | None, now: bytes | None, redact: Call
     lines = _metadata(step)
     if step.before.kind == step.now.kind == SYMLINK and step.before.link != step.now.link:
         lines.append(f"link: {step.now.link} → {step.before.link}")
-    if FILE in (step.before.kind, step.now.kind) and step.before.sha256 != step.now.sha256:
+    if FILE in (step.before.kind, step.now.kind) and not step.before.same_content(step.now):
         old, new = _text_of(step.now, now), _text_of(step.before, before)
         if old is None or new is None:
             lines.append(f"content: {_content(step.now)} → {_content(step.before)}")
@@ -347,7 +357,7 @@ def _metadata(step: Step) -> list[str]:
     for name in sorted(dict(before.xattrs).keys() | dict(now.xattrs).keys()):
         if dict(before.xattrs).get(name) != dict(now.xattrs).get(name):
             lines.append(f"attribute {name} comes back" if name in dict(before.xattrs) else f"attribute {name} goes")
-    if not lines and before.sha256 == now.sha256 and before.mtime_ns != now.mtime_ns and before.kind == FILE:
+    if not lines and before.same_content(now) and before.mtime_ns != now.mtime_ns and before.kind == FILE:
         lines.append("modification time")
     return lines
 

@@ -57,6 +57,8 @@ class Execution:
     snapshot: str = ""
     effects: tuple[tuple[str, str], ...] = ()
     """Kind and object; the first 50."""
+    effects_total: int = -1
+    """How many there were; -1 when the entry does not say."""
     ended_at: str = ""
     exit_code: int | None = None
     duration_ms: int | None = None
@@ -67,7 +69,7 @@ class Execution:
     interference: tuple[tuple[str, str], ...] | None = None
     notes: tuple[str, ...] = ()
     resolution: str = ""
-    """What a person said about an unknown one: `done`, `not_done`; "" when nobody did."""
+    """What a person said about an unknown one: `done`, `not_done`, `looked`; "" when nobody did."""
 
     def read_with(self, liveness: Liveness) -> Execution:
         """The same with a missing end read as running (owner alive) or unknown (owner gone)."""
@@ -135,6 +137,7 @@ def _started(execution_id: str, entry: Mapping[str, Any]) -> Execution:
         stamp=_text(entry, "stamp"),
         snapshot=_text(entry, "snapshot"),
         effects=_pairs(entry, "effects") or (),
+        effects_total=-1 if (total := _number(entry, "effects_total")) is None else total,
     )
 
 

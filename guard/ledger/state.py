@@ -48,6 +48,7 @@ OWN_NAMES = frozenset(
         "sessions",
         "config",
         "enforcement",
+        "frozen",
         "index.db",
     )
 )

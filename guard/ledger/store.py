@@ -13,8 +13,10 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from guard.errors import StateError
+from guard.bound import NO_OPTIONS
+from guard.errors import Frozen, NotApproved, StateError
 from guard.ledger import index
+from guard.ledger.answers import Answers, frozen_of
 from guard.ledger.approvals import KeptRequest, Requests
 from guard.ledger.entries import Entries, Owner
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
@@ -22,13 +24,15 @@ from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.packs import KEEP, KEEP_SLACK, Snapshots
 from guard.ledger.records import Execution, Fold
 from guard.ledger.segments import lines_from
+from guard.ledger.stamps import Stamps
 from guard.ledger.state import StateFolder, is_full, state_error_of, state_path
 from guard.ledger.verify import VerifyReport, entries_of, verify
-from guard.types import Begun, Recorded, Status
+from guard.types import Begun, Level, Recorded, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from guard.bound import Binding, SnapshotOptions
     from guard.ledger.formats import Entry
     from guard.ledger.outputs import RedactingStream
     from guard.ports import Clock, Ids, Liveness
@@ -154,19 +158,32 @@ class Ledger:
         profile: str,
         enforced: str,
         stamp: str = "",
+        binding: Binding | None = None,
         execution: str = "",
         snapshot: str = "",
+        owner: tuple[int, str] | None = None,
     ) -> str:
         """Records durably that a change is about to run, and returns its execution id. From here on it may have run.
 
+        Verifies under the log's lock, in the same critical section as the record: nothing is frozen, and the stamp is
+        live and of exactly this binding. The record is the stamp's consumption.
         May use the reserve: on a full disk the command that a person approved is often the one that frees space.
 
         Args:
+            stamp: the approval that it uses up; "" for what needs none.
+            binding: the request as it is now (`guard.hands.binding.bind`); needed with `stamp`.
             execution: from `new_execution`; a fresh one by default.
             snapshot: what was saved for it.
+            owner: pid and start (`Liveness.start_of`) of the process that runs it, when that is not this one.
         Raises:
+            NotApproved: the stamp is not live any more, or is of something else. Nothing was consumed.
+            Frozen: everything above R0 is stopped.
             StateError: it could not be recorded, so it must not run.
         """
+        if stamp and binding is None:
+            raise ValueError("a stamp is verified against a binding")
+        if assessment.level == Level.R3 and not stamp:
+            raise NotApproved("what cannot be undone never runs without an approval")
         execution = execution or self._ids.new("e")
         entry = self._entries().started(
             execution,
@@ -175,11 +192,18 @@ class Ledger:
             profile=profile,
             enforced=enforced,
             stamp=stamp,
-            owner=self._owner,
+            owner=Owner(*owner) if owner else self._owner,
             began_at=self._clock.utc(),
             snapshot=snapshot,
         )
-        self._append([entry], durable=True, use_reserve=True)
+
+        def verify_again() -> None:
+            if why := frozen_of(self.folder, self._small_log_bytes):
+                raise Frozen(f"everything above R0 is stopped: {why}", hint="opsx thaw")
+            if stamp and binding is not None:
+                self.stamps.require(stamp, request, binding)
+
+        self._append([entry], durable=True, use_reserve=True, first=verify_again)
         self._runs[execution] = _Run(request, False)
         return execution
 
@@ -257,10 +281,13 @@ class Ledger:
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def keep_request(self, request: Request, assessment: Assessment) -> str:
+    def keep_request(self, request: Request, assessment: Assessment, options: SnapshotOptions = NO_OPTIONS) -> str:
         """Keeps a request that a person can approve, and returns its id. The same one waiting already: its id.
 
+        Args:
+            options: what the asker adds to the snapshot; the approval is bound to the plan that follows.
         Raises:
+            TooManyAsks: three requests of this caller wait already.
             StateError: it could not be kept.
         """
         entries = self._entries()
@@ -268,7 +295,7 @@ class Ledger:
         with self._log.writer() as writer:
             while True:
                 try:
-                    kept, is_new = self._requests.keep(request, assessment)
+                    kept, is_new = self._requests.keep(request, assessment, options)
                     break
                 except StateError as error:
                     # The request may be the one that frees space.
@@ -292,6 +319,34 @@ class Ledger:
     def request(self, request_id: str) -> KeptRequest | None:
         """The waiting request with this id, None when there is none. Raises StateError."""
         return self._requests.load(request_id)
+
+    # ── answers ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def stamps(self) -> Stamps:
+        """Approvals: `find`, `listed`, `show`."""
+        return Stamps(
+            self.folder,
+            clock=self._clock,
+            boot=self._liveness.boot_id(),
+            redact=self._redact,
+            small_log_bytes=self._small_log_bytes,
+        )
+
+    @property
+    def answers(self) -> Answers:
+        """What persons said: `approve`, `deny`, `revoke`, `freeze`, `thaw`, `resolve`, and what follows from it."""
+        return Answers(
+            folder=self.folder,
+            log=self._log,
+            requests=self._requests,
+            stamps=self.stamps,
+            entries=self._entries(),
+            clock=self._clock,
+            ids=self._ids,
+            liveness=self._liveness,
+            small_log_bytes=self._small_log_bytes,
+        )
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -341,13 +396,26 @@ class Ledger:
         return verify(self.folder)
 
     def _append(
-        self, entries: Sequence[Entry], *, durable: bool, wait_s: float = LOCK_WAIT_S, use_reserve: bool = False
+        self,
+        entries: Sequence[Entry],
+        *,
+        durable: bool,
+        wait_s: float = LOCK_WAIT_S,
+        use_reserve: bool = False,
+        first: Callable[[], None] | None = None,
     ) -> None:
-        """Appends what waits in memory and then the entries; when that fails, what waited goes on waiting."""
+        """Appends what waits in memory and then the entries; when that fails, what waited goes on waiting.
+
+        Args:
+            first: called with the lock held, before anything is written; what it raises stops the append.
+        """
         with self._late_lock:
             late, self._late = self._late, []
         try:
-            self._log.append([*late, *entries], durable=durable, wait_s=wait_s, use_reserve=use_reserve)
+            with self._log.writer(wait_s) as writer:
+                if first is not None:
+                    first()
+                writer.append([*late, *entries], durable=durable, use_reserve=use_reserve)
         except BaseException:
             with self._late_lock:
                 self._late = [*late, *self._late]
@@ -386,8 +454,10 @@ class NullLedger:
         profile: str,
         enforced: str,
         stamp: str = "",
+        binding: Binding | None = None,
         execution: str = "",
         snapshot: str = "",
+        owner: tuple[int, str] | None = None,
     ) -> str:
         """Raises StateError: what is not recorded does not run."""
         raise self.error
@@ -420,7 +490,17 @@ class NullLedger:
         place = OutputFolder.unusable(self.error) if folder is None else OutputFolder.at(folder)
         return OutputWriter(place, execution, stream, redacting)
 
-    def keep_request(self, request: Request, assessment: Assessment) -> str:
+    @property
+    def stamps(self) -> Stamps:
+        """Raises StateError."""
+        raise self.error
+
+    @property
+    def answers(self) -> Answers:
+        """Raises StateError."""
+        raise self.error
+
+    def keep_request(self, request: Request, assessment: Assessment, options: SnapshotOptions = NO_OPTIONS) -> str:
         """Raises StateError."""
         raise self.error
 
