@@ -53,9 +53,11 @@ SOURCE = """
    存储; 盘满; 文件系统; 索引节点; 空间不足; 剩余空间; 根目录; 挂载; 系统盘; 数据盘; 空间
 3: 空间不够; 空间满; 磁盘满; 盘快满; inode; <path>…满
 1: 满了; 快满; 容量
+0: <path>
 
 [bigfiles]
-3: 占地方; taking|takes|take up .. room|space;
+3: take|takes|taking|took up .. <path>;
+   占地方; taking|takes|take up .. room|space;
    large|larger|largest|big|bigger|biggest|huge|heaviest file|directory|directories|folder|dir|log|thing
 3: what|who|which .. eat|eats|eating|using|use|uses|fill|fills|filling|taking|takes|hog|hogging|consuming|
    consumes|ate .. space|disk|storage|gb !uses .. memory
@@ -65,6 +67,7 @@ SOURCE = """
 3: 大文件; 大目录; 哪个目录|文件夹|文件…大; 哪些文件|目录|文件夹…大; 目录|文件…最大|占用|占的;
    谁|什么|哪些|哪个…占…空间|磁盘|硬盘; 占用空间最; 占空间; 占…空间…多;
    空间…哪里去|去哪|哪去; 什么东西这么大; 东西…这么大; 空间…谁|什么…吃|占
+0: <path>
 
 [memory]
 2: free h|m|g|b;

@@ -160,13 +160,22 @@ def percent(number: float) -> str:
     return f"{number:.0f}%" if abs(number - round(number)) < 0.05 else f"{number:.1f}%"
 
 
+LARGEST = 1e20
+"""No figure of a machine is larger: the kernel counts in 64 bits. What is, comes from a damaged output."""
+
+
+def is_count(text: str) -> bool:
+    """A whole number in ASCII digits that fits into 64 bits; `str.isdigit` would take `²` and any length."""
+    return text.isascii() and text.isdigit() and len(text) <= 19
+
+
 def number_of(text: str) -> "float | None":
-    """The number in a field, or None for anything else, infinities included."""
+    """The number in a field, or None for anything else: infinities, what is no number, what is too large for one."""
     try:
         number = float(text)
     except ValueError:
         return None
-    return number if number - number == 0 else None
+    return number if abs(number) < LARGEST else None
 
 
 def pressure(text: "str | None", kind: str, window: str) -> "float | None":
@@ -213,7 +222,7 @@ def iso_s(stamp: str) -> "float | None":
 
     try:
         return datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         return None
 
 

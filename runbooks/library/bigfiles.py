@@ -2,7 +2,7 @@
 
 from runbooks.library import disk
 from runbooks.model import Command, Finding, Severity, Words
-from runbooks.reading import GIB, not_checked, number_of, says_permission, spoke, unreadable, why_not
+from runbooks.reading import GIB, is_count, not_checked, number_of, says_permission, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _folders(target: str, answer: "Answer | None") -> "list[Finding]":
     sizes: dict[str, int] = {}
     for line in answer.stdout.splitlines() if answer is not None else ():
         size, _, path = line.partition("\t")
-        if size.isdigit() and path.startswith("/"):
+        if is_count(size) and path.startswith("/"):
             sizes[path] = int(size) * 1024
     total = sizes.pop(target, None)
     what = Words(f"largest folders of {target}", f"{target} 中最大的目录")

@@ -149,7 +149,7 @@ def _end(answer: "Answer | None") -> "float | None":
 
                 date = (int(fields[3]), _MONTHS.index(fields[0]) + 1, int(fields[1]), hour, minute, second)
                 return float(calendar.timegm((*date, 0, 0, 0)))
-            except ValueError:
+            except (ValueError, OverflowError):
                 return None
     return None
 

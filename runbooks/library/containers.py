@@ -1,7 +1,7 @@
 """Containers that restart in a loop, are unhealthy or ended with an error, and space that images hold."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import first_line, not_checked, number_of, spoke, unreadable, why_not
+from runbooks.reading import first_line, is_count, not_checked, number_of, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _exit_code(state: str, status: str) -> int:
     if state == "restarting" or not status.startswith("Exited ("):
         return 0
     code = status[8:].partition(")")[0]
-    return int(code) if code.isdigit() and code not in ("0", "143") else 0
+    return int(code) if is_count(code) and code not in ("0", "143") else 0
 
 
 def _broken(broken: "list[tuple[str, str]]", total: int, engine: str, answer: "Answer | None") -> Finding:
@@ -131,7 +131,7 @@ def _space(answer: "Answer | None", engine: str) -> Finding:
         fields = line.split()
         sizes = [(field, size) for field in fields if (size := _bytes(field)) is not None]
         if len(sizes) >= 2:
-            kind = line[: line.find(next(field for field in fields if field.isdigit()))].strip()
+            kind = line[: line.find(next(field for field in fields if is_count(field)))].strip()
             total += sizes[-1][1]
             parts.append(f"{kind} {sizes[-1][0]}")
     if not parts:

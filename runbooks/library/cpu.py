@@ -6,7 +6,17 @@ together with CPU pressure or a run queue.
 
 from runbooks.cgroup import CpuLimit, cpu_limit, cpu_paths
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import files_command, files_in, not_checked, number_of, percent, pressure, vmstat_row, why_not
+from runbooks.reading import (
+    files_command,
+    files_in,
+    is_count,
+    not_checked,
+    number_of,
+    percent,
+    pressure,
+    vmstat_row,
+    why_not,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +96,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
 def _cores(have: "Answers") -> "tuple[float | None, Words | None]":
     answer = have.get("nproc")
     why = why_not(answer, "nproc", empty_is_fine=False)
-    if why is None and answer is not None and answer.stdout.strip().isdigit():
+    if why is None and answer is not None and is_count(answer.stdout.strip()):
         return float(answer.stdout.strip()), None
     return None, why or Words("nproc is unreadable", "nproc 无法解析")
 
@@ -222,7 +232,7 @@ def _second_of_top(answer: "Answer | None") -> "dict[str, float] | None":
         elif line.startswith("Tasks:"):
             for part in line.partition(":")[2].split(","):
                 fields = part.split()
-                if len(fields) == 2 and fields[1] == "running" and fields[0].isdigit():
+                if len(fields) == 2 and fields[1] == "running" and is_count(fields[0]):
                     sample["running"] = max(0.0, float(fields[0]) - 1)  # top itself
     return sample if "busy" in sample else None
 
@@ -256,7 +266,7 @@ def _names_of_ps(answer: "Answer | None") -> "list[tuple[str, float]]":
     found = []
     for line in answer.stdout.splitlines() if answer is not None and answer.ended else ():
         fields = line.split(None, 2)
-        if len(fields) == 3 and fields[0].isdigit() and fields[2] != "ps":
+        if len(fields) == 3 and is_count(fields[0]) and fields[2] != "ps":
             share = number_of(fields[1])
             if share:
                 found.append((f"{fields[2]} (pid {fields[0]})", share))

@@ -1,7 +1,7 @@
 """Which name servers are set, and whether this machine finds its own name. It asks no name server."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import files_command, files_in, is_absent, not_checked, unreadable, why_not
+from runbooks.reading import files_command, files_in, is_absent, is_count, not_checked, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _own(answer: "Answer | None", where: "Where") -> Finding:
 
 
 def _is_address(word: str) -> bool:
-    return (word.count(".") == 3 and word.replace(".", "").isdigit()) or (
+    return (word.count(".") == 3 and is_count(word.replace(".", ""))) or (
         ":" in word and set(word) <= set("0123456789abcdef:.%")
     )
 

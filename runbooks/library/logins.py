@@ -3,7 +3,7 @@
 import time
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import iso_s, not_checked, says_permission, spoke, unreadable, why_not
+from runbooks.reading import is_count, iso_s, not_checked, says_permission, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _sessions(answer: "Answer | None") -> "list[Finding]":
     people: list[tuple[str, str]] = []
     for line in answer.stdout.splitlines():
         fields = line.split()
-        if len(fields) >= 4 and fields[3].count(":") >= 1 and fields[2][:1].isdigit():
+        if len(fields) >= 4 and fields[3].count(":") >= 1 and is_count(fields[2][:1]):
             origin = fields[-1].strip("()") if fields[-1].startswith("(") else ""
             people.append((fields[0], origin))
     if not people and spoke(answer):
@@ -155,7 +155,7 @@ def _failed(line: str) -> "tuple[float, str] | None":
     """Time and address of a `lastb -F` line: `root ssh:notty 203.0.113.7 Tue Dec  1 04:12:01 2026 - …`."""
     fields = line.split()
     for at in range(2, len(fields) - 4):
-        if fields[at + 1] in _MONTHS and fields[at + 3].count(":") == 2 and fields[at + 4].isdigit():
+        if fields[at + 1] in _MONTHS and fields[at + 3].count(":") == 2 and is_count(fields[at + 4]):
             try:
                 hour, minute, second = (int(part) for part in fields[at + 3].split(":"))
                 date = (int(fields[at + 4]), _MONTHS.index(fields[at + 1]) + 1, int(fields[at + 2]))

@@ -3,7 +3,7 @@
 import time
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import first_line, iso_s, not_checked, says_permission, unreadable, why_not
+from runbooks.reading import first_line, is_count, iso_s, not_checked, says_permission, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,14 +162,17 @@ def _plain_entry(line: str, now_s: float) -> "tuple[float, str, str, str] | None
             return None
         return when, fields[0][11:16], fields[2].rstrip(":").partition("[")[0], first_line(fields[3], 120)
     fields = line.split(None, 5)
-    if len(fields) < 6 or fields[0] not in _MONTHS or not fields[1].isdigit() or fields[2].count(":") != 2:
+    if len(fields) < 6 or fields[0] not in _MONTHS or not is_count(fields[1]) or fields[2].count(":") != 2:
         return None
     try:
         hour, minute, second = (int(part) for part in fields[2].split(":"))
     except ValueError:
         return None
     year, month = time.localtime(now_s).tm_year, _MONTHS.index(fields[0]) + 1
-    when = time.mktime((year, month, int(fields[1]), hour, minute, second, 0, 0, -1))
-    if when > now_s + 86_400:  # the form has no year: December read in January
-        when = time.mktime((year - 1, month, int(fields[1]), hour, minute, second, 0, 0, -1))
+    try:
+        when = time.mktime((year, month, int(fields[1]), hour, minute, second, 0, 0, -1))
+        if when > now_s + 86_400:  # the form has no year: December read in January
+            when = time.mktime((year - 1, month, int(fields[1]), hour, minute, second, 0, 0, -1))
+    except (ValueError, OverflowError):
+        return None
     return when, fields[2][:5], fields[4].rstrip(":").partition("[")[0], first_line(fields[5], 120)

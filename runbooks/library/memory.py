@@ -8,6 +8,7 @@ from runbooks.reading import (
     files_in,
     gib,
     is_absent,
+    is_count,
     not_checked,
     percent,
     pressure,
@@ -126,7 +127,7 @@ def _largest(have: "Answers") -> Words:
         return NO_WORDS
     for line in answer.stdout.splitlines():
         fields = line.split(None, 2)
-        if len(fields) == 3 and fields[0].isdigit() and fields[1].isdigit() and int(fields[1]):
+        if len(fields) == 3 and is_count(fields[0]) and is_count(fields[1]) and int(fields[1]):
             size = int(fields[1]) * 1024
             shown = f"{gib(size)} GiB" if size >= GIB // 10 else f"{size / 1024**2:.0f} MiB"
             return Words(
@@ -231,7 +232,7 @@ def _swap_bytes(text: str) -> "tuple[int, int]":
     for line in text.splitlines():
         fields = line.split()
         # zram is memory itself: its size says nothing about a disk that slows us down, but it can run full alike.
-        if len(fields) >= 5 and fields[-3].isdigit() and fields[-2].isdigit():
+        if len(fields) >= 5 and is_count(fields[-3]) and is_count(fields[-2]):
             total += int(fields[-3]) * 1024
             used += int(fields[-2]) * 1024
     return total, used
@@ -243,6 +244,6 @@ def _meminfo(text: str) -> "dict[str, int]":
     for line in text.splitlines():
         name, _, rest = line.partition(":")
         fields = rest.split()
-        if len(fields) == 2 and fields[1] == "kB" and fields[0].isdigit():
+        if len(fields) == 2 and fields[1] == "kB" and is_count(fields[0]):
             sizes[name] = int(fields[0]) * 1024
     return sizes

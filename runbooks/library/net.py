@@ -1,7 +1,17 @@
 """Default route, links, dropped packets, retransmissions and the connection table, since the boot."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import files_command, files_in, not_checked, number_of, percent, spoke, unreadable, why_not
+from runbooks.reading import (
+    files_command,
+    files_in,
+    is_count,
+    not_checked,
+    number_of,
+    percent,
+    spoke,
+    unreadable,
+    why_not,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -295,4 +305,4 @@ def _pairs(text: str, prefix: str) -> "dict[str, int]":
     rows = [line.split()[1:] for line in text.splitlines() if line.startswith(f"{prefix}: ")]
     if len(rows) < 2 or len(rows[0]) != len(rows[1]):
         return {}
-    return {name: int(value) for name, value in zip(rows[0], rows[1], strict=True) if value.lstrip("-").isdigit()}
+    return {name: int(value) for name, value in zip(rows[0], rows[1], strict=True) if is_count(value.lstrip("-"))}

@@ -6,6 +6,7 @@ from runbooks.reading import (
     files_command,
     files_in,
     first_line,
+    is_count,
     iso_s,
     local_stamp,
     not_checked,
@@ -172,7 +173,7 @@ def _journal_tells(answer: "Answer | None") -> bool:
 def _counted(have: "Answers") -> "int | None":
     for line in files_in(have.get("files"), PATHS).get(VMSTAT, "").splitlines():
         name, _, value = line.partition(" ")
-        if name == "oom_kill" and value.isdigit():
+        if name == "oom_kill" and is_count(value):
             return int(value)
     return None
 
@@ -189,6 +190,6 @@ def _kill(line: str) -> "tuple[float, str] | None":
     when = iso_s(head.split(" ", 1)[0])
     pid, _, rest = tail.partition(" ")
     name = rest[1 : rest.find(")")] if rest.startswith("(") else ""
-    if when is None or not pid.isdigit():
+    if when is None or not is_count(pid):
         return None
     return when, f"{name or 'process'} (pid {pid})"

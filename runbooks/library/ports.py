@@ -1,7 +1,7 @@
 """Who listens where, and which databases and control ports are open on every address."""
 
 from runbooks.model import Command, Finding, Severity, Words
-from runbooks.reading import not_checked, spoke, unreadable, why_not
+from runbooks.reading import is_count, not_checked, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def listeners_in(output: str) -> "list[Listener]":
         if len(fields) < 6 or fields[0] not in ("tcp", "udp"):
             continue
         address, _, port = fields[4].rpartition(":")
-        if port.isdigit():
+        if is_count(port):
             one = Listener(fields[0], address, int(port), _who(fields[6] if len(fields) > 6 else ""))
             found.setdefault((one.protocol, address, one.port, one.who), one)
     return sorted(found.values(), key=lambda one: (one.port, one.protocol, one.address))
@@ -115,7 +115,7 @@ def _who(users: str) -> str:
     if not mark or not quote:
         return ""
     pid = tail.partition("pid=")[2].partition(",")[0]
-    return f"{name} (pid {pid})" if pid.isdigit() else name
+    return f"{name} (pid {pid})" if is_count(pid) else name
 
 
 def _asked(port: int, listeners: "list[Listener]", answer: "Answer | None") -> Finding:

@@ -1,7 +1,7 @@
 """Zombies, tasks stuck in the kernel, and how many files and tasks are left."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import files_command, files_in, not_checked, number_of, percent, why_not
+from runbooks.reading import files_command, files_in, is_count, not_checked, number_of, percent, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _rows(answer: "Answer | None") -> "list[tuple[int, int, str, str, str]]":
     found = []
     for line in answer.stdout.splitlines() if answer is not None and answer.ended and not answer.exit_code else ():
         fields = line.split(None, 4)
-        if len(fields) == 5 and fields[0].isdigit() and fields[1].isdigit():
+        if len(fields) == 5 and is_count(fields[0]) and is_count(fields[1]):
             found.append((int(fields[0]), int(fields[1]), fields[2], fields[3], fields[4]))
     return found
 

@@ -2,7 +2,7 @@
 
 from runbooks.changes import UNITS
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import not_checked, says_no_systemd, spoke, unreadable, why_not
+from runbooks.reading import is_count, not_checked, says_no_systemd, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _failed(failed: "list[str]", details: "dict[str, dict[str, str]]", answer: "
 
 def _looping(looping: "list[str]", details: "dict[str, dict[str, str]]", answer: "Answer | None") -> Finding:
     count = details.get(looping[0], {}).get("NRestarts", "")
-    counted = count.isdigit() and int(count) > 0
+    counted = is_count(count) and int(count) > 0
     times_en = f" ({'' if len(looping) == 1 else looping[0] + ' '}{count} times so far)" if counted else ""
     times_zh = f"（{'' if len(looping) == 1 else looping[0] + ' '}已重启 {count} 次）" if counted else ""
     names_en, names_zh = ", ".join(looping[:SHOWN]), "、".join(looping[:SHOWN])
@@ -251,6 +251,6 @@ def _shown(name: str, detail: "dict[str, str]") -> Words:
 def _when(stamp: str) -> str:
     """`Tue 2026-12-01 02:10:33 UTC` without weekday and seconds."""
     fields = stamp.split()
-    if len(fields) >= 3 and fields[1][:4].isdigit():
+    if len(fields) >= 3 and is_count(fields[1][:4]):
         return " ".join([fields[1], fields[2][:5], *fields[3:4]])
     return stamp

@@ -2,7 +2,7 @@
 
 from runbooks.library import services
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import not_checked, says_no_systemd, spoke, unreadable, why_not
+from runbooks.reading import is_count, not_checked, says_no_systemd, spoke, unreadable, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _row(line: str) -> "tuple[str, str, str] | None":
     fields = line.split()
     if len(fields) < 3 or not fields[-2].endswith(".timer"):
         return None
-    when = " ".join(fields[1:3])[:16] if len(fields) > 6 and fields[1][:4].isdigit() else ""
+    when = " ".join(fields[1:3])[:16] if len(fields) > 6 and is_count(fields[1][:4]) else ""
     return fields[-2], fields[-1], when
 
 
