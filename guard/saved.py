@@ -22,6 +22,8 @@ BLOCK = "block"
 BLOCKED = "blocked"
 """Met when looking again: a socket, a block device, a path whose folder cannot be entered safely."""
 
+CLOSED = "closed"
+
 Extents = tuple[tuple[int, int], ...]
 """(offset, length) of the parts of a file that are data, in order; the rest are holes, read as zeros."""
 
@@ -42,9 +44,9 @@ class Node:
     size: int = 0
     """Bytes of a file; 0 for all else."""
     sha256: str = ""
-    """Of a file's whole content, holes as zeros; 64 hex digits, "" for all else."""
+    """Of a file's whole content, holes as zeros; 64 hex digits, "" for all else and for one that cannot be read."""
     link: str = ""
-    """Text of a symbolic link."""
+    """Text of a symbolic link; CLOSED for a folder that could not be looked into."""
     xattrs: tuple[tuple[str, str], ...] = ()
     """(name, value in hex), sorted by name: user attributes, ACLs, capabilities, labels."""
     rdev: int = 0
@@ -57,7 +59,20 @@ class Node:
 
     def looks_like(self, other: Node) -> bool:
         """Equal in all that a rollback brings back but the times: kind, content, owner, mode, attributes."""
+        if self.kind == other.kind == FILE:
+            return self._bare() == other._bare() and self.same_content(other)
         return self.identity() == other.identity()
+
+    def same_content(self, other: Node) -> bool:
+        """Equal contents of two files, by hash; where one could not be read, by the times that the kernel keeps."""
+        if self.kind != FILE or other.kind != FILE:
+            return False
+        if self.sha256 and other.sha256:
+            return self.sha256 == other.sha256
+        return self.same_inode(other) and (self.size, self.mtime_ns) == (other.size, other.mtime_ns)
+
+    def _bare(self) -> tuple[object, ...]:
+        return (self.mode, self.uid, self.gid, self.xattrs)
 
     def identity(self) -> tuple[object, ...]:
         """What a plan's digest binds of it: no sizes and no times."""

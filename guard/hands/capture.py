@@ -18,7 +18,21 @@ from typing import TYPE_CHECKING
 from guard.errors import SnapshotImpossible
 from guard.hands.files import READ, Folder, Located, NoFolder, Unsafe, Walker, join, xattrs_of
 from guard.quoting import quoted
-from guard.saved import ABSENT, BLOCK, BLOCKED, DEVICE, DIRECTORY, FIFO, FILE, SOCKET, SYMLINK, Limits, Node, absent
+from guard.saved import (
+    ABSENT,
+    BLOCK,
+    BLOCKED,
+    CLOSED,
+    DEVICE,
+    DIRECTORY,
+    FIFO,
+    FILE,
+    SOCKET,
+    SYMLINK,
+    Limits,
+    Node,
+    absent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -64,6 +78,8 @@ class Capture:
     """Paths that a person chose not to save."""
     secrets: frozenset[str] = frozenset()
     """Paths whose content is hashed only."""
+    lenient: bool = False
+    """What cannot be read keeps what is known of it."""
 
     def read(self, sink: Sink | None) -> tuple[Node, ...]:
         """The nodes with contents, hashes and attributes; saved contents go into the sink, None only hashes.
@@ -86,6 +102,10 @@ class Capture:
                 return _read_file(folder, name, node, sink, keep=node.path not in self.secrets)
         except Unsafe as error:
             raise impossible(error.path, error.why, error.hint) from None
+        except PermissionError as error:
+            if not self.lenient:
+                raise _cannot_read(node.path, error) from None
+            return node  # its kind, mode and times are known, and that is all that its owner took away
         except OSError as error:
             raise _cannot_read(node.path, error) from None
 
@@ -139,6 +159,7 @@ def capture(
         unsaved=unsaved,
         left_out=looker.left_out,
         secrets=secrets,
+        lenient=not recursive,
     )
 
 
@@ -159,7 +180,7 @@ def survey(
         for root in roots:
             looker.add_exact(walker, root)
     nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
-    return Capture(tuple(looker.roots), nodes, looker.data_bytes, recursive).read(None)
+    return Capture(tuple(looker.roots), nodes, looker.data_bytes, recursive, lenient=True).read(None)
 
 
 def read_small(node: Node, limit_bytes: int) -> bytes | None:
@@ -277,7 +298,16 @@ class _Looker:
     def _below(self, parent_fd: int, name: str, node: Node, *, depth: int) -> None:
         if depth > self._limits.depth:
             raise impossible(node.path, f"is nested more than {self._limits.depth} folders deep")
-        fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=parent_fd)
+        try:
+            fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=parent_fd)
+            if not os.access(".", os.X_OK, dir_fd=fd, effective_ids=True):
+                os.close(fd)
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except PermissionError as error:
+            if not self._lenient:
+                raise _cannot_read(node.path, error) from None
+            self.found[node.path] = replace(node, link=CLOSED)
+            return
         try:
             info = os.fstat(fd)
             if (info.st_dev, info.st_ino) != (node.dev, node.ino):

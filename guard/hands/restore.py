@@ -233,7 +233,13 @@ class _Restorer:
             self._meta_by_handle(folder, name, step)
             return
         flags = READ | (os.O_DIRECTORY if node.kind == DIRECTORY else 0)
-        fd = os.open(name, flags, dir_fd=folder.fd)
+        try:
+            fd = os.open(name, flags, dir_fd=folder.fd)
+        except PermissionError:
+            # Its owner may set its mode without being allowed to read it; then it opens.
+            self._meta_by_handle(folder, name, step)
+            fd = os.open(name, flags, dir_fd=folder.fd)
+            step = replace(step, now=_as_is(step.now, fd))
         try:
             info = os.fstat(fd)
             if not _is(step.now, info):
@@ -285,9 +291,13 @@ class _Restorer:
     def _meta_by_handle(self, folder: Folder, name: str, step: Step) -> None:
         fd = os.open(name, _HANDLE, dir_fd=folder.fd)
         try:
-            if not _is(step.now, os.fstat(fd)):
+            info = os.fstat(fd)
+            if not _is(step.now, info):
                 raise _Conflict("it was changed since the plan was made")
-            _set_by_handle(fd, step.before)
+            if step.before.kind == FILE and info.st_nlink > 1:
+                raise _Conflict("it has another name (a hard link), which would change with it")
+            mode = step.before.mode | (0o700 if step.before.kind == DIRECTORY else 0)
+            _set_by_handle(fd, replace(step.before, mode=mode))
         finally:
             os.close(fd)
 
@@ -394,6 +404,11 @@ def _set_metadata(fd: int, node: Node) -> None:
     os.utime(fd, ns=(info.st_atime_ns, node.mtime_ns))
 
 
+def _as_is(node: Node, fd: int) -> Node:
+    """The node with the change time that a step of ours gave it."""
+    return replace(node, ctime_ns=os.fstat(fd).st_ctime_ns)
+
+
 def _set_by_handle(fd: int, node: Node) -> None:
     """The same for what is not opened: a link, a FIFO, a device. Never by name, so that none can be swapped in."""
     info = os.fstat(fd)
@@ -401,6 +416,7 @@ def _set_by_handle(fd: int, node: Node) -> None:
         chown_handle(fd, node.uid, node.gid)
     if node.kind != SYMLINK:
         by_handle = f"/proc/self/fd/{fd}"
+        os.chmod(by_handle, node.mode | 0o600)  # enough to set attributes
         set_xattrs(by_handle, node.xattrs)
         os.chmod(by_handle, node.mode)
     with contextlib.suppress(OSError):

@@ -186,6 +186,7 @@ class _Comparison:
         self._resumed = resumed
         self._gone_roots = [node.path for node in manifest.nodes if node.kind == ABSENT]
         self.conflicting: set[str] = set()
+        self._closed_after = [node.path for node in after or () if node.kind == DIRECTORY and node.link == CLOSED]
         self.closed = [node.path for node in now if node.kind == DIRECTORY and node.link == CLOSED]
 
     def steps(self) -> list[Step]:
@@ -205,7 +206,9 @@ class _Comparison:
 
     def _step(self, path: str) -> Step | None:
         before, now = self._before.get(path), self._now.get(path) or absent(path)
-        after = None if self._after is None else self._after.get(path) or absent(path)
+        after = self._after.get(path) or absent(path) if self._after is not None else None
+        if any(path.startswith(folder + "/") for folder in self._closed_after):
+            after = None
         if before is None:
             if now.kind == ABSENT:
                 return None

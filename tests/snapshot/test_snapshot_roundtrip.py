@@ -172,6 +172,30 @@ def test_what_is_secret_keeps_a_hash_and_no_bytes(tmp_path):
     assert (tmp_path / "key").read_text() == "another"
 
 
+def test_what_was_closed_is_opened_again_and_then_what_is_in_it(tmp_path):
+    tree = tmp_path / "tree"
+    (tree / "folder").mkdir(parents=True)
+    (tree / "folder" / "in").write_text("in")
+    (tree / "file").write_text("text")
+    snapshots = snapshots_in(tmp_path / "state")
+    before = state_of(tree)
+    saved = save(snapshots, tree)
+    (tree / "folder" / "in").write_text("IN")
+    (tree / "folder").chmod(0)
+    (tree / "file").chmod(0)
+    end(snapshots, saved)
+    plan = plan_of(snapshots, saved)
+    closed = os.geteuid() != 0  # root looks into everything at once
+    assert [f"{tree}/folder cannot be looked into now" in note for note in plan.notes] == [True] * closed
+    roll_back_with_own_snapshot(snapshots, saved)
+    assert (tree / "file").read_text() == "text"
+    if closed:
+        # What happened inside is not on record, so it is shown and taken back as what it is: a difference.
+        _, results = roll_back(snapshots, saved)
+        assert {result.result for result in results.values()} == {"done"}
+    assert state_of(tree) == before
+
+
 def test_paths_left_out_are_neither_saved_nor_removed(tmp_path):
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "in").write_text("in")
@@ -225,7 +249,7 @@ def edit(root, kind, name, other):
         elif kind == "rename":
             os.rename(second, path)
         elif kind == "chmod":
-            os.chmod(path, 0o640)
+            os.chmod(path, 0o750 if os.path.isdir(path) else 0o640)
         elif kind == "symlink":
             os.symlink(other, path)
         elif kind == "hardlink":
