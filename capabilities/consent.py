@@ -7,10 +7,8 @@ anything that is not exactly the expected answer is no. What is irreversible is 
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
-import json
 import secrets
 import threading
 from typing import TYPE_CHECKING, Any
@@ -31,6 +29,8 @@ CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTWXYZ"
 CODE_LENGTH = 5
 TTL_S = 300.0
 """How long a form may stay open: after that the facts are judged anew."""
+MOST_OPEN = 100
+"""Forms that are open at once; the oldest goes first."""
 MOST_TEXT = 8_000
 """Hosts show forms in small windows; a longer request is approved where it can be scrolled: on a terminal."""
 
@@ -93,14 +93,18 @@ def form(code: str) -> JSON:
     }
 
 
-def answer_of(response: object, text: str, code: str) -> Answer:
+def sha256_of(text: str) -> str:
+    """The hash of what was shown, for the record."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def answer_of(response: object, sha256: str, code: str) -> Answer:
     """What a host's response means. Only an accept with exactly the expected field is a yes.
 
     Args:
         response: `{"action": …, "content": …}` as it came, or whatever came instead.
-        text: what was shown; its hash goes into the record.
+        sha256: of what was shown.
     """
-    sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if not isinstance(response, dict) or response.get("action") not in ("accept", "decline", "cancel"):
         return Answer(UNANSWERED, CONSENT, sha256)
     if response["action"] != "accept":
@@ -123,9 +127,10 @@ def answer_of(response: object, text: str, code: str) -> Answer:
 
 
 class Sealer:
-    """State that the client carries for us and cannot make, change, keep, or use twice.
+    """Marks that the client carries for us and cannot make, change, keep, or use twice.
 
-    The key lives and dies with this process. A seal holds for one purpose, until its time is over, and once.
+    What a mark stands for stays in this process, the code of a form above all. A mark holds for one purpose, until its
+    time is over, and once.
     """
 
     def __init__(self, boot_s: Callable[[], float], *, ttl_s: float = TTL_S) -> None:
@@ -133,39 +138,29 @@ class Sealer:
         self._ttl_s = ttl_s
         self._key = secrets.token_bytes(32)
         self._lock = threading.Lock()
-        self._open: dict[str, float] = {}
+        self._open: dict[str, tuple[float, JSON]] = {}
 
     def seal(self, purpose: str, state: JSON) -> str:
-        """Text that `unseal` gives `state` for, with the same purpose."""
+        """A mark that `unseal` gives `state` for, with the same purpose."""
         now_s = self._boot_s()
         nonce = secrets.token_urlsafe(16)
         with self._lock:
-            self._open = {one: end_s for one, end_s in self._open.items() if end_s > now_s}
-            self._open[nonce] = now_s + self._ttl_s
-        body = json.dumps({"nonce": nonce, "state": state}, separators=(",", ":")).encode()
-        return f"{_text(body)}.{_text(self._mac(purpose, body))}"
+            self._open = {one: kept for one, kept in self._open.items() if kept[0] > now_s}
+            while len(self._open) >= MOST_OPEN:
+                del self._open[next(iter(self._open))]
+            self._open[nonce] = (now_s + self._ttl_s, state)
+        return f"{nonce}.{self._mac(purpose, nonce)}"
 
-    def unseal(self, purpose: str, sealed: object) -> JSON | None:
+    def unseal(self, purpose: str, mark: object) -> JSON | None:
         """The state, once; None for everything else: forged, changed, used, too old, for another purpose."""
-        if not isinstance(sealed, str) or sealed.count(".") != 1 or len(sealed) > 100_000:
+        if not isinstance(mark, str) or len(mark) > 200 or not mark.isascii():
             return None
-        try:
-            body, mac = (
-                base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4)) for part in sealed.encode().split(b".")
-            )
-        except (ValueError, TypeError):
+        nonce, _, mac = mark.partition(".")
+        if not hmac.compare_digest(mac, self._mac(purpose, nonce)):
             return None
-        if not hmac.compare_digest(mac, self._mac(purpose, body)):
-            return None
-        found = json.loads(body)
         with self._lock:
-            end_s = self._open.pop(found["nonce"], 0.0)
-        state: JSON = found["state"]
+            end_s, state = self._open.pop(nonce, (0.0, {}))
         return state if end_s > self._boot_s() else None
 
-    def _mac(self, purpose: str, body: bytes) -> bytes:
-        return hmac.new(self._key, purpose.encode() + b"\0" + body, hashlib.sha256).digest()
-
-
-def _text(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    def _mac(self, purpose: str, nonce: str) -> str:
+        return hmac.new(self._key, purpose.encode() + b"\0" + nonce.encode(), hashlib.sha256).hexdigest()
