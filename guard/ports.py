@@ -166,7 +166,13 @@ class Store(Protocol):
         """Records how it ended. Never raises: the run is over, and its caller has to say what is not on record."""
         ...
 
-    def keep_request(self, request: Request, assessment: Assessment, options: SnapshotOptions = ...) -> str:
+    def keep_request(
+        self,
+        request: Request,
+        assessment: Assessment,
+        options: SnapshotOptions = ...,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
         """Keeps a request that a person can approve, and returns its id. The same request again gives the same id.
 
         Raises:

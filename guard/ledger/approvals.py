@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from guard.ledger.state import state_error_of
 from guard.types import Actor, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from guard.ledger.state import StateFolder
     from guard.ports import Clock, Ids, Liveness
@@ -38,6 +38,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "snapshot_files": (tuple,),
     "snapshot_cmds": (tuple,),
     "no_snapshot_of": (tuple,),
+    "environment": (dict,),
 }
 """Of the fields that are not text; tuples are lists of text in the file."""
 
@@ -79,6 +80,8 @@ class KeptRequest:
     snapshot_files: tuple[str, ...] = ()
     snapshot_cmds: tuple[str, ...] = ()
     no_snapshot_of: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the asker's environment gives the command: names, and values only of what points somewhere."""
 
     @property
     def options(self) -> SnapshotOptions:
@@ -107,11 +110,11 @@ class KeptRequest:
         )
 
     def same_as(self, other: KeptRequest) -> bool:
-        """Whether one answer would answer both: command, target, cwd, actor, uid and what is saved before."""
+        """Whether one answer would answer both: command, target, cwd, actor, uid, environment, what is saved."""
         return self._key() == other._key()
 
     def _key(self) -> tuple[object, ...]:
-        return (self.command, self.target, self.cwd, self.actor, self.uid, self.options)
+        return (self.command, self.target, self.cwd, self.actor, self.uid, self.options, dict(self.environment))
 
     def seconds_left(self, clock: Clock, boot: str) -> float:
         """How long it still waits: by boot clock within its boot (a changed wall clock moves nothing), else by UTC."""
@@ -137,7 +140,13 @@ def age_s(clock: Clock, boot: str, at: str, then_boot: str, then_boot_s: object)
 
 
 def kept_request_of(
-    request_id: str, request: Request, assessment: Assessment, options: SnapshotOptions, clock: Clock, boot: str
+    request_id: str,
+    request: Request,
+    assessment: Assessment,
+    options: SnapshotOptions,
+    environment: Mapping[str, str],
+    clock: Clock,
+    boot: str,
 ) -> KeptRequest:
     """The value to keep for a request that was just judged."""
     decision = assessment.decision
@@ -164,6 +173,7 @@ def kept_request_of(
         snapshot_files=options.files,
         snapshot_cmds=options.commands,
         no_snapshot_of=options.leave_out,
+        environment=dict(environment),
     )
 
 
@@ -177,7 +187,11 @@ class Requests:
         self._boot = liveness.boot_id()
 
     def keep(
-        self, request: Request, assessment: Assessment, options: SnapshotOptions = NO_OPTIONS
+        self,
+        request: Request,
+        assessment: Assessment,
+        options: SnapshotOptions = NO_OPTIONS,
+        environment: Mapping[str, str] | None = None,
     ) -> tuple[KeptRequest, bool]:
         """Keeps it durably, or finds the same one waiting. Call with the log's lock held.
 
@@ -186,7 +200,11 @@ class Requests:
             TooManyAsks: the caller has three open ones, or there are 100 in all.
             StateError: it cannot be written.
         """
-        candidate = kept_request_of("", request, assessment, options, self._clock, self._boot)
+
+        def kept_as(request_id: str) -> KeptRequest:
+            return kept_request_of(request_id, request, assessment, options, environment or {}, self._clock, self._boot)
+
+        candidate = kept_as("")
         open_ones = self.pending()
         for waiting in open_ones:
             if waiting.same_as(candidate):
@@ -194,7 +212,7 @@ class Requests:
         _require_room(candidate, open_ones)
         with self._folder.folder(FOLDER, create=True) as requests_fd:
             while True:
-                kept = kept_request_of(self._ids.new("a"), request, assessment, options, self._clock, self._boot)
+                kept = kept_as(self._ids.new("a"))
                 data = encoded({"format": FORMAT, **asdict(kept), "command_sha256": _sha256_of_text(kept.command)})
                 if self._folder.write_new(_file_name(kept.id), data, dir_fd=requests_fd):
                     return kept, True
@@ -268,6 +286,8 @@ class Requests:
             kept = KeptRequest(**fields)
             if any(type(item) is not str for name in _LISTS for item in getattr(kept, name)):
                 raise Malformed("a list holds something else than text")
+            if any(type(part) is not str for pair in kept.environment.items() for part in pair):
+                raise Malformed("the environment holds something else than text")
             if any(type(getattr(kept, name)) not in _TYPES.get(name, (str,)) for name in KeptRequest.__slots__):
                 raise Malformed("a field has another type")
             if _file_name(kept.id) != name or digest != _sha256_of_text(kept.command):

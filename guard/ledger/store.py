@@ -281,11 +281,19 @@ class Ledger:
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def keep_request(self, request: Request, assessment: Assessment, options: SnapshotOptions = NO_OPTIONS) -> str:
+    def keep_request(
+        self,
+        request: Request,
+        assessment: Assessment,
+        options: SnapshotOptions = NO_OPTIONS,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
         """Keeps a request that a person can approve, and returns its id. The same one waiting already: its id.
 
         Args:
             options: what the asker adds to the snapshot; the approval is bound to the plan that follows.
+            environment: from `guard.hands.binding.asked_environment`, so that a person elsewhere approves what the
+                asker's process would run.
         Raises:
             TooManyAsks: three requests of this caller wait already.
             StateError: it could not be kept.
@@ -295,7 +303,7 @@ class Ledger:
         with self._log.writer() as writer:
             while True:
                 try:
-                    kept, is_new = self._requests.keep(request, assessment, options)
+                    kept, is_new = self._requests.keep(request, assessment, options, environment)
                     break
                 except StateError as error:
                     # The request may be the one that frees space.
@@ -500,7 +508,13 @@ class NullLedger:
         """Raises StateError."""
         raise self.error
 
-    def keep_request(self, request: Request, assessment: Assessment, options: SnapshotOptions = NO_OPTIONS) -> str:
+    def keep_request(
+        self,
+        request: Request,
+        assessment: Assessment,
+        options: SnapshotOptions = NO_OPTIONS,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
         """Raises StateError."""
         raise self.error
 

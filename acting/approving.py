@@ -1,0 +1,65 @@
+"""From a request to what a person approves, and from there to the stamp that fits it. Changes nothing by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import core
+from guard.bound import NO_OPTIONS, Refusal
+from guard.errors import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from acting.world import Guard
+    from guard.bound import Binding, SnapshotOptions, Stamp
+    from guard.ledger.plans import SnapshotPlan
+    from guard.types import Assessment, Request
+
+
+def plan_of(request: Request, assessment: Assessment, options: SnapshotOptions = NO_OPTIONS) -> SnapshotPlan:
+    """What is saved before this request runs. Raises UsageError for options that are none."""
+    from guard.ledger.plans import snapshot_plan
+
+    return snapshot_plan(
+        assessment.snapshot_plan,
+        cwd=request.cwd,
+        files=options.files,
+        commands=options.commands,
+        leave_out=options.leave_out,
+    )
+
+
+def bind(
+    request: Request,
+    assessment: Assessment,
+    guard: Guard,
+    options: SnapshotOptions = NO_OPTIONS,
+    environ: Mapping[str, str] | None = None,
+) -> Binding:
+    """The request as it is now; see `guard.hands.binding.bind`. Raises CannotRun, UsageError."""
+    from guard.hands import binding
+
+    return binding.bind(
+        request,
+        assessment,
+        plan_digest=plan_of(request, assessment, options).digest,
+        policy_version=core.policy_version(),
+        policy=guard.policy,
+        environ=environ,
+    )
+
+
+def environment_to_keep(assessment: Assessment, guard: Guard) -> dict[str, str]:
+    """What a kept request remembers of this process's environment (`Ledger.keep_request`, `environment`)."""
+    from guard.hands.binding import asked_environment
+
+    return asked_environment(assessment, guard.policy)
+
+
+def stamp_for(binding: Binding, guard: Guard) -> Stamp | Refusal:
+    """The live stamp that fits, or why there is none; a state folder that cannot be read has none."""
+    try:
+        return guard.ledger.stamps.find(binding)
+    except StateError as error:
+        return Refusal("missing", f"no approval can be looked up: {error.message}")
