@@ -19,7 +19,7 @@ import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from capabilities import files, ops, probe, snapshots
+from capabilities import approvals, files, ops, probe, snapshots
 from capabilities.bounded import fitted, json_text
 from capabilities.call import Call
 from capabilities.jobs import Jobs
@@ -112,6 +112,8 @@ class Service:
     def registry(self, call: Call) -> Registry:
         """The tools, made for one call."""
         made = list(ops.tools(self._guard, call, self.jobs))
+        made.append(approvals.revoke_tool(self._guard, call))
+        made.append(approvals.resolve_tool(self._guard, call))
         made.append(snapshots.snapshot_tool(self._guard, call))
         made.append(snapshots.rollback_tool(self._guard, call))
         made.append(bash_tool(self._guard, call))

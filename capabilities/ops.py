@@ -13,7 +13,7 @@ from capabilities.bounded import largest_page
 from capabilities.jobs import DONE
 from capabilities.registry import JSON, Tool, hints_of, parameters
 from capabilities.rollback_shapes import listed_object
-from capabilities.shapes import check_object, exec_object, execution_object, request_object
+from capabilities.shapes import check_object, exec_object, execution_object, request_object, stamp_object
 from guard.errors import UsageError
 from guard.types import LOCAL, Level, Status
 
@@ -196,7 +196,7 @@ def _recorded_object(guard: execution.Guard, id: str) -> JSON:
 
 
 def list_tool(guard: execution.Guard) -> Tool:
-    """`ops_list`: what waits for a person, and what was saved."""
+    """`ops_list`: what waits for a person, what a person approved, and what was saved."""
 
     def run(arguments: JSON) -> JSON:
         redact = guard.redactor.text
@@ -204,16 +204,17 @@ def list_tool(guard: execution.Guard) -> Tool:
         found: JSON = {"format": 1, "requests": [request_object(kept, redact) for kept in waiting[:MOST_ROWS]]}
         if len(waiting) > MOST_ROWS:
             found["left_out"] = {"requests": len(waiting) - MOST_ROWS}
+        found["stamps"] = [stamp_object(stamp) for stamp in guard.ledger.stamps.listed()[:MOST_ROWS]]
         found["snapshots"] = [listed_object(one, redact) for one in guard.ledger.snapshots.listed()[:MOST_SNAPSHOTS]]
         return found
 
     return Tool(
         "ops_list",
-        "Lists the requests that wait for a person's approval, and the newest snapshots.",
+        "Lists the requests that wait for a person's approval, the live approvals, and the newest snapshots.",
         parameters({}),
         hints_of(Level.R0),
         run,
-        answer_schema("requests", "snapshots"),
+        answer_schema("requests", "stamps", "snapshots"),
     )
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from execution import Ran
+    from guard.bound import Stamp
     from guard.ledger.approvals import KeptRequest
     from guard.ledger.records import Execution
     from guard.types import Assessment, Outcome
@@ -107,3 +108,22 @@ def request_object(kept: "KeptRequest", redact: "Callable[[str], str]") -> "dict
         row[name] = redact(row[name])
     row["expires_at"] = kept.expires_at()
     return row
+
+
+def stamp_object(stamp: "Stamp") -> "dict[str, Any]":
+    """One approval as the log tells it; its command is redacted."""
+    return {
+        "id": stamp.id,
+        "state": stamp.state,
+        "request": stamp.request or None,
+        "issued_at": stamp.issued_at,
+        "seconds_left": int(stamp.seconds_left),
+        "uses": stamp.uses,
+        "used_by": list(stamp.used_by),
+        "forced": stamp.forced,
+        "level": stamp.level,
+        "command": stamp.command,
+        "target": stamp.target,
+        "cwd": stamp.cwd,
+        "consent": stamp.consent,
+    }

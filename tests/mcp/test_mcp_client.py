@@ -155,7 +155,7 @@ def test_an_unknown_tool_is_an_error_of_the_protocol_and_the_next_call_works(ses
         return caught.value.error.code, await client.call_tool("ops_list", {})
 
     code, answer = session(scenario)
-    assert (code, answer.structured_content) == (-32602, {"format": 1, "requests": [], "snapshots": []})
+    assert (code, answer.structured_content) == (-32602, {"format": 1, "requests": [], "stamps": [], "snapshots": []})
 
 
 def test_a_runbook_and_a_probe_say_what_they_found(session):

@@ -190,7 +190,7 @@ def test_every_version_with_a_handshake_is_spoken(tmp_path, version):
         opened = peer.ask("initialize", {**LEGACY, "protocolVersion": version})
         assert opened["result"]["protocolVersion"] == version
         peer.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        assert peer.structured("ops_list") == {"format": 1, "requests": [], "snapshots": []}
+        assert peer.structured("ops_list") == {"format": 1, "requests": [], "stamps": [], "snapshots": []}
 
 
 def test_a_client_without_a_handshake_discovers_and_calls(tmp_path):
