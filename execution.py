@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import core
+from acting.world import Guard, Ran, Sink, open_guard, open_store, outcome_of, status_of
 from guard.errors import CwdGone, GuardError, NotPermitted, StateError
-from guard.types import BUILTIN, Actor, Level, Outcome, Profile, Status, Verdict
+from guard.types import Actor, Level, Outcome, Profile, Status, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from guard.ledger.plans import SnapshotPlan
-    from guard.ledger.store import Ledger, NullLedger
-    from guard.ports import Cancel, Clock, RunResult, Target
-    from guard.redact import Redactor
+    from guard.ports import Cancel
     from guard.saved import Output, RollbackPlan, RolledBack, Step
-    from guard.types import Assessment, Captured, Policy, Request
+    from guard.types import Assessment, Request
 
 _SAID_PARTS = 1000
 """Pieces of output that are kept of a read of a snapshot plan: about 64 MB."""
@@ -30,56 +29,22 @@ _SAID_PARTS = 1000
 READ_TIMEOUT_S = 120
 """A read that takes longer is stopped (DESIGN 9)."""
 
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """What a run needs of the world, put together once per process by a shell."""
-
-    target: Target
-    ledger: Ledger | NullLedger
-    redactor: Redactor
-    clock: Clock
-    policy: Policy = BUILTIN
-    outputs_folder: str | None = None
-    """Where long outputs are saved; None is the state folder's own place."""
-    hidden: tuple[str, ...] = ()
-    """Paths that no read may see: the state folder."""
+__all__ = ["Guard", "Ran", "Save", "apply_rollback", "assess", "open_guard", "open_store", "plan_rollback", "run"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """What was judged and what became of it."""
+class Save:
+    """What a caller adds to, or takes out of, the snapshot that a change gets."""
 
-    assessment: Assessment
-    outcome: Outcome
-
-
-def open_guard(policy: Policy = BUILTIN, *, outputs_folder: str | None = None) -> Guard:
-    """The real thing: this machine, this user's state folder, one Redactor that knows what the environment holds.
-
-    A state folder that cannot be used is no error here: reads go on and say `recorded: false` with the reason.
-    """
-    from guard.clock import SystemClock
-    from guard.hands.environment import looks_secret
-    from guard.hands.targets.local import LocalTarget
-    from guard.ledger.state import state_path
-    from guard.redact import Redactor
-
-    redactor = Redactor({name: value for name, value in os.environ.items() if looks_secret(name)})
-    try:
-        hidden: tuple[str, ...] = (state_path(),)
-    except StateError:
-        hidden = ()
-    return Guard(LocalTarget(), open_store(redactor), redactor, SystemClock(), policy, outputs_folder, hidden)
+    files: tuple[str, ...] = ()
+    """`--snapshot-file PATH`"""
+    commands: tuple[str, ...] = ()
+    """`--snapshot-cmd NAME::CMD`, reads only."""
+    leave_out: tuple[str, ...] = ()
+    """`--no-snapshot-of PATH`"""
 
 
-def open_store(redactor: Redactor) -> Ledger | NullLedger:
-    """This user's records, for reading and writing; a folder that cannot be used answers with the reason."""
-    from guard.clock import RandomIds, SystemClock
-    from guard.hands.liveness import ProcLiveness
-    from guard.ledger.store import open_ledger
-
-    return open_ledger(clock=SystemClock(), ids=RandomIds(), redact=redactor.text, liveness=ProcLiveness())
+NOTHING_ADDED = Save()
 
 
 def run(
@@ -87,6 +52,7 @@ def run(
     guard: Guard,
     *,
     timeout_s: float = READ_TIMEOUT_S,
+    save: Save = NOTHING_ADDED,
     cancel: Cancel | None = None,
     on_output: Callable[[str, bytes], None] | None = None,
     on_begin: Callable[[str], None] | None = None,
@@ -94,6 +60,8 @@ def run(
     """Takes one request through the whole walk.
 
     Args:
+        timeout_s: for a read; a change is never killed by a timer (`acting.change.CHANGE_LIMIT_S`).
+        save: what a change's snapshot holds beside what was judged.
         on_begin: called with the execution's id once its begin is recorded, before anything runs.
         on_output: called with `stdout`/`stderr` and redacted bytes as they come.
     Returns:
@@ -111,8 +79,7 @@ def run(
     if assessment.decision.verdict != Verdict.RUN:
         return Ran(assessment, _not_run(request, assessment, guard))
     if assessment.level > Level.R0:
-        # `run` above R0 needs a snapshot and a durable begin first; a mode that allows it unasked is not enough.
-        raise AssertionError("a change was decided to run without a stamp")
+        return Ran(assessment, _change(request, assessment, guard, save, "", cancel, on_output, on_begin))
     return Ran(assessment, _read(request, assessment, guard, timeout_s, cancel, on_output, on_begin))
 
 
@@ -251,9 +218,7 @@ def _said(name: str, command: str, guard: Guard, cwd: str, actor: str) -> Output
         hidden=guard.hidden,
         on_output=lambda stream, data: kept.append(data) if stream == "stdout" and len(kept) < _SAID_PARTS else None,
     )
-    guard.ledger.end(
-        begun.execution, Outcome(_status_of(result), execution=begun.execution, exit_code=result.exit_code)
-    )
+    guard.ledger.end(begun.execution, Outcome(status_of(result), execution=begun.execution, exit_code=result.exit_code))
     data = b"".join(kept)
     if result.exit_code != 0 or result.stdout.size_bytes != len(data):
         raise SnapshotImpossible(
@@ -262,6 +227,39 @@ def _said(name: str, command: str, guard: Guard, cwd: str, actor: str) -> Output
             hint=f"to go on without it: leave out --snapshot-cmd {name}::…",
         )
     return Output("command", name, command, data, 0)
+
+
+def _change(
+    request: Request,
+    assessment: Assessment,
+    guard: Guard,
+    save: Save,
+    stamp: str,
+    cancel: Cancel | None,
+    on_output: Callable[[str, bytes], None] | None,
+    on_begin: Callable[[str], None] | None,
+) -> Outcome:
+    from acting import change
+    from guard.ledger.plans import snapshot_plan
+
+    plan = snapshot_plan(
+        assessment.snapshot_plan,
+        cwd=request.cwd,
+        files=save.files,
+        commands=save.commands,
+        leave_out=save.leave_out,
+    )
+    wanted = bool(plan.items or plan.commands)
+    return change.carry_out(
+        request,
+        assessment,
+        guard,
+        save=(lambda: snapshot(plan, guard, cwd=request.cwd, actor=request.actor, reason="exec")) if wanted else None,
+        stamp=stamp,
+        cancel=cancel,
+        on_output=on_output,
+        on_begin=on_begin,
+    )
 
 
 def _not_run(request: Request, assessment: Assessment, guard: Guard) -> Outcome:
@@ -307,7 +305,7 @@ def _read(
     )
     if on_begin is not None:
         on_begin(begun.execution)
-    sink = _Sink(guard, begun.execution, on_output)
+    sink = Sink(guard, begun.execution, on_output)
     try:
         result = guard.target.run(
             request.command,
@@ -323,69 +321,7 @@ def _read(
     except GuardError as error:
         guard.ledger.end(begun.execution, Outcome(Status.FAILED, execution=begun.execution, notes=(error.message,)))
         raise
-    outcome = _outcome_of(result, begun.execution, guard, sink).replace(at=at, decision=assessment.decision)
+    outcome = outcome_of(result, begun.execution, guard, sink).replace(at=at, decision=assessment.decision)
     recorded = guard.ledger.end(begun.execution, outcome)
     # A begin that failed is written together with the end; only what is missing after that is missing.
     return outcome.replace(recorded=recorded.ok, not_recorded_because=recorded.because)
-
-
-def _outcome_of(result: RunResult, execution: str, guard: Guard, sink: _Sink) -> Outcome:
-    notes = list(result.notes)
-    output_file = sink.close(notes)
-    if result.interference and not result.stdout.size_bytes:
-        notes.append("the sandbox refused some of what it tried, and it printed nothing: that is not a fact")
-    return Outcome(
-        _status_of(result),
-        execution=execution,
-        exit_code=result.exit_code,
-        stdout=_redacted(result.stdout, guard),
-        stderr=_redacted(result.stderr, guard),
-        output_file=output_file,
-        profile=result.profile,
-        enforced=result.enforced,
-        interference=result.interference,
-        unlimited=result.unlimited,
-        masked=result.masked,
-        duration_ms=result.duration_ms,
-        notes=tuple(notes),
-    )
-
-
-def _status_of(result: RunResult) -> str:
-    if result.cancelled:
-        return Status.CANCELLED
-    if result.timed_out:
-        return Status.TIMED_OUT
-    return Status.SUCCEEDED if result.exit_code == 0 else Status.FAILED
-
-
-def _redacted(captured: Captured, guard: Guard) -> Captured:
-    return captured.replace(text=guard.redactor.text(captured.text))
-
-
-class _Sink:
-    """Takes raw output as it comes; gives redacted bytes to the caller and to the files of long outputs."""
-
-    def __init__(self, guard: Guard, execution: str, on_output: Callable[[str, bytes], None] | None) -> None:
-        self._on_output = on_output
-        self._streams = {name: guard.redactor.byte_stream() for name in ("stdout", "stderr")} if on_output else {}
-        self._files = {
-            name: guard.ledger.output_writer(execution, name, guard.redactor.stream(), folder=guard.outputs_folder)
-            for name in ("stdout", "stderr")
-        }
-
-    def __call__(self, stream: str, data: bytes) -> None:
-        self._files[stream].feed(data)
-        if self._on_output and (shown := self._streams[stream].feed(data)):
-            self._on_output(stream, shown)
-
-    def close(self, notes: list[str]) -> str | None:
-        """The path of the long output that was saved (standard output's before standard error's), if any."""
-        for name, stream in self._streams.items():
-            if self._on_output and (rest := stream.flush()):
-                self._on_output(name, rest)
-        saved = [file.finish() for file in self._files.values()]
-        notes += [f"the full output was not saved: {one.reason}" for one in saved if one.reason]
-        paths = [one.path for one in saved if one.path]
-        notes += [f"more output: {path}" for path in paths[1:]]
-        return paths[0] if paths else None

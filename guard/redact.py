@@ -51,6 +51,10 @@ class Redactor:
         """What is known but not replaced literally, as sentences that do not show it: `DB_PASSWORD: plain words`."""
         return self._weak
 
+    def known(self) -> "tuple[str, ...]":
+        """The values themselves, for a process of ours that has to redact the same; never to be shown or stored."""
+        return tuple(self._values)
+
     def add(self, value: str, name: str = "") -> None:
         """Makes one more value known. An empty one is ignored; a weak one is only listed in `weak`."""
         if not value or value in self._values:

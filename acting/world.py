@@ -1,0 +1,131 @@
+"""What every act needs: the world of one process (`Guard`), the way of output, and an outcome from a result."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guard.errors import StateError
+from guard.types import BUILTIN, Outcome, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from guard.ledger.store import Ledger, NullLedger
+    from guard.ports import Clock, RunResult, Target
+    from guard.redact import Redactor
+    from guard.types import Assessment, Captured, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a run needs of the world, put together once per process by a shell."""
+
+    target: Target
+    ledger: Ledger | NullLedger
+    redactor: Redactor
+    clock: Clock
+    policy: Policy = BUILTIN
+    outputs_folder: str | None = None
+    """Where long outputs are saved; None is the state folder's own place."""
+    hidden: tuple[str, ...] = ()
+    """Paths that no read may see: the state folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What was judged and what became of it."""
+
+    assessment: Assessment
+    outcome: Outcome
+
+
+def open_guard(policy: Policy = BUILTIN, *, outputs_folder: str | None = None) -> Guard:
+    """The real thing: this machine, this user's state folder, one Redactor that knows what the environment holds.
+
+    A state folder that cannot be used is no error here: reads go on and say `recorded: false` with the reason.
+    """
+    from guard.clock import SystemClock
+    from guard.hands.environment import looks_secret
+    from guard.hands.targets.local import LocalTarget
+    from guard.ledger.state import state_path
+    from guard.redact import Redactor
+
+    redactor = Redactor({name: value for name, value in os.environ.items() if looks_secret(name)})
+    try:
+        hidden: tuple[str, ...] = (state_path(),)
+    except StateError:
+        hidden = ()
+    return Guard(LocalTarget(), open_store(redactor), redactor, SystemClock(), policy, outputs_folder, hidden)
+
+
+def open_store(redactor: Redactor) -> Ledger | NullLedger:
+    """This user's records, for reading and writing; a folder that cannot be used answers with the reason."""
+    from guard.clock import RandomIds, SystemClock
+    from guard.hands.liveness import ProcLiveness
+    from guard.ledger.store import open_ledger
+
+    return open_ledger(clock=SystemClock(), ids=RandomIds(), redact=redactor.text, liveness=ProcLiveness())
+
+
+def outcome_of(result: RunResult, execution: str, guard: Guard, sink: Sink) -> Outcome:
+    notes = list(result.notes)
+    output_file = sink.close(notes)
+    if result.interference and not result.stdout.size_bytes:
+        notes.append("the sandbox refused some of what it tried, and it printed nothing: that is not a fact")
+    return Outcome(
+        status_of(result),
+        execution=execution,
+        exit_code=result.exit_code,
+        stdout=redacted(result.stdout, guard),
+        stderr=redacted(result.stderr, guard),
+        output_file=output_file,
+        profile=result.profile,
+        enforced=result.enforced,
+        interference=result.interference,
+        unlimited=result.unlimited,
+        masked=result.masked,
+        duration_ms=result.duration_ms,
+        notes=tuple(notes),
+    )
+
+
+def status_of(result: RunResult) -> str:
+    if result.cancelled:
+        return Status.CANCELLED
+    if result.timed_out:
+        return Status.TIMED_OUT
+    return Status.SUCCEEDED if result.exit_code == 0 else Status.FAILED
+
+
+def redacted(captured: Captured, guard: Guard) -> Captured:
+    return captured.replace(text=guard.redactor.text(captured.text))
+
+
+class Sink:
+    """Takes raw output as it comes; gives redacted bytes to the caller and to the files of long outputs."""
+
+    def __init__(self, guard: Guard, execution: str, on_output: Callable[[str, bytes], None] | None) -> None:
+        self._on_output = on_output
+        self._streams = {name: guard.redactor.byte_stream() for name in ("stdout", "stderr")} if on_output else {}
+        self._files = {
+            name: guard.ledger.output_writer(execution, name, guard.redactor.stream(), folder=guard.outputs_folder)
+            for name in ("stdout", "stderr")
+        }
+
+    def __call__(self, stream: str, data: bytes) -> None:
+        self._files[stream].feed(data)
+        if self._on_output and (shown := self._streams[stream].feed(data)):
+            self._on_output(stream, shown)
+
+    def close(self, notes: list[str]) -> str | None:
+        """The path of the long output that was saved (standard output's before standard error's), if any."""
+        for name, stream in self._streams.items():
+            if self._on_output and (rest := stream.flush()):
+                self._on_output(name, rest)
+        saved = [file.finish() for file in self._files.values()]
+        notes += [f"the full output was not saved: {one.reason}" for one in saved if one.reason]
+        paths = [one.path for one in saved if one.path]
+        notes += [f"more output: {path}" for path in paths[1:]]
+        return paths[0] if paths else None
