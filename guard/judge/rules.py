@@ -3,6 +3,7 @@
 from guard.judge import paths
 from guard.judge.engine import LEVELS, R0, R1, R2, Call, Program
 from guard.judge.options import Grammar, Option, Parsed
+from guard.judge.suspicion import suspicious
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def act(call: Call, option: Option) -> None:
         call.reads(value)
     elif action == "exec":
         call.effect("exec", call.value(word) or "?")
-        call.note(R2, rule, f"{name} runs another program", option.word)
+        call.note(R2, rule, f"{name} runs another program", option.word, "law 1")
     elif action == "run":
         call.code(value)
     elif action == "config":
@@ -138,6 +139,9 @@ class Table(Program):
             "R2" if grammar.dangerous or (self.level and grammar.text) or self.operands == "none" else "R0"
         )
         if unknown == "R0":
+            found = suspicious(parsed.unknown)
+            if found is not None:
+                call.note(R2, f"{call.name}.acting-option", found[1], found[0], "law 2")
             return
         for word in parsed.unknown:
             shown = word.shape
@@ -237,8 +241,21 @@ class Verbs(Program):
         detail = self.details.get(verb)
         if detail is not None:
             detail(call, verb, rest)
+        elif not level and rest:
+            self._acting(call, rest)
         if self.check is not None:
             self.check(call, verb, rest, level)
+
+    def _acting(self, call: Call, rest: "list[Word]") -> None:
+        """An option of a reading verb that no table lists, but whose name says that it acts."""
+        listed = self.grammar.table or {}
+        more = self.danger.table or {}
+        words = [word for word in rest if (word.value or "").partition("=")[0] not in listed]
+        found = suspicious(
+            [word for word in words if (word.value or "").partition("=")[0] not in more], single=self.grammar.single
+        )
+        if found is not None:
+            call.note(R2, f"{call.name}.acting-option", found[1], found[0], "law 2")
 
     def _without_verb(self, call: Call, head: Parsed, rest: "list[Word]") -> None:
         if rest:

@@ -9,6 +9,7 @@ from guard.judge.options import Grammar, Parsed
 from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Expansion, Word
 from guard.judge.shell.words import unknown
+from guard.judge.tables import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -400,13 +401,12 @@ _SSH = Grammar(
     "-B: -b: -c: -D:!R2 -E:!write -e: -F:!config -I:!R2 -i: -J: -L:!R2 -l: -m: -O:!R2 -o: -P: -p: -Q: "
     "-R:!R2 -S: -W:!R2 -w:!R2"
 )  # fmt: skip
-_SSH_SAFE = frozenset(
-    ("batchmode", "connecttimeout", "connectionattempts", "serveraliveinterval", "serveralivecountmax", "loglevel",
-        "port", "user", "stricthostkeychecking", "identitiesonly", "preferredauthentications",
-        "numberofpasswordprompts", "tcpkeepalive", "addressfamily", "compression", "passwordauthentication",
-        "pubkeyauthentication", "requesttty", "identityfile", "forwardagent", "userknownhostsfile",
-        "globalknownhostsfile", "hostkeyalgorithms", "kexalgorithms", "ciphers", "macs", "forwardx11",)
-)  # fmt: skip
+_SSH_SAFE = names("""
+    batchmode connecttimeout connectionattempts serveraliveinterval serveralivecountmax loglevel port user
+    stricthostkeychecking identitiesonly preferredauthentications numberofpasswordprompts tcpkeepalive addressfamily
+    compression passwordauthentication pubkeyauthentication requesttty identityfile forwardagent userknownhostsfile
+    globalknownhostsfile hostkeyalgorithms kexalgorithms ciphers macs forwardx11
+""")  # fmt: skip
 
 
 def ssh_option(call: Call, word: "Word | None") -> None:
@@ -653,34 +653,10 @@ PROGRAMS: dict[str, Program] = {
 _SETARCH = Wrapper(
     "-R -3 -B -F -I -L -S -T -X -Z -v --list -h -V --3gb --4gb --addr-no-randomize --uname-2.6 --verbose", bare=0
 )
-_ARCHES = frozenset(
-    [
-        "x86_64",
-        "i386",
-        "i486",
-        "i586",
-        "i686",
-        "athlon",
-        "linux32",
-        "linux64",
-        "aarch64",
-        "arm64",
-        "armv8l",
-        "armv7l",
-        "ppc",
-        "ppc32",
-        "ppc64",
-        "ppc64le",
-        "s390",
-        "s390x",
-        "mips",
-        "mips64",
-        "sparc",
-        "sparc64",
-        "uname26",
-        "riscv64",
-    ]
-)
+_ARCHES = names("""
+    x86_64 i386 i486 i586 i686 athlon linux32 linux64 aarch64 arm64 armv8l armv7l ppc ppc32 ppc64 ppc64le s390 s390x
+    mips mips64 sparc sparc64 uname26 riscv64
+""")
 
 
 def _setarch(call: Call) -> None:

@@ -4,6 +4,7 @@ each CLI's reference."""
 from guard.judge.engine import R2, R3, Call, Program
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import names, starts
 
 EXAMPLES = {
     "R0": ("aws ec2 describe-instances", "aws s3 ls s3://b", "aws sts get-caller-identity",
@@ -30,93 +31,24 @@ EXAMPLES = {
         "gcloud sql instances delete x"),
 }  # fmt: skip
 
-_AWS_READ = (
-    "describe-",
-    "list-",
-    "get-",
-    "head-",
-    "batch-get-",
-    "lookup-",
-    "search-",
-    "filter-",
-    "scan",
-    "query",
-    "tail",
-    "wait",
-    "check-",
-    "validate-",
-    "estimate-",
-    "simulate-",
-    "preview-",
-    "view-",
-    "detect-stack-drift_",
-    "test-",
-)
-_AWS_SECRET = (
-    "get-secret-value",
-    "get-password-data",
-    "get-session-token",
-    "get-federation-token",
-    "get-authorization-token",
-    "get-login-password",
-    "get-login",
-    "get-credential-report",
-    "get-role-credentials",
-    "get-credentials-for-identity",
-    "get-access-key-info_",
-    "get-cluster-credentials",
-    "get-token",
-    "get-id",
-    "get-object",
-    "get-random-password",
-    "batch-get-secret-value",
-    "get-open-id-token",
-    "get-public-key_",
-    "get-instance-access-details",
-    "get-key-pair",
-    "get-bucket-access-key",
-    "get-relational-database-master-user-password",
-    "get-workload-access-token",
-    "get-connection-token",
-    "get-export",
-    "get-personalized_",
-    "get-data-key",
-    "get-credentials",
-    "get-object-torrent",
-    "get-job-output",
-    "get-sdk",
-    "get-media",
-    "get-clip",
-    "get-thing-shadow",
-    "get-snapshot-block",
-    "get-raw-message-content",
-    "get-media-for-fragment-list",
-    "get-images",
-    "get-layer-version-by-arn_",
-)
-_AWS_GONE = (
-    "delete-",
-    "terminate-",
-    "destroy-",
-    "purge-",
-    "remove-",
-    "deregister-",
-    "batch-delete-",
-    "revoke-",
-    "release-",
-    "detach-",
-    "disable-",
-    "cancel-",
-    "schedule-key-deletion",
-    "empty-",
-    "reset-",
-    "abort-",
-    "drop-",
-    "force-",
-    "stop-db",
-    "reboot-db_",
-    "wipe-",
-)
+_AWS_READ = starts("""
+    describe- list- get- head- batch-get- lookup- search- filter- scan query tail wait check- validate- estimate-
+    simulate- preview- view- detect-stack-drift_ test-
+""")
+_AWS_SECRET = starts("""
+    get-secret-value get-password-data get-session-token get-federation-token get-authorization-token
+    get-login-password get-login get-credential-report get-role-credentials get-credentials-for-identity
+    get-access-key-info_ get-cluster-credentials get-token get-id get-object get-random-password
+    batch-get-secret-value get-open-id-token get-public-key_ get-instance-access-details get-key-pair
+    get-bucket-access-key get-relational-database-master-user-password get-workload-access-token
+    get-connection-token get-export get-personalized_ get-data-key get-credentials get-object-torrent get-job-output
+    get-sdk get-media get-clip get-thing-shadow get-snapshot-block get-raw-message-content
+    get-media-for-fragment-list get-images get-layer-version-by-arn_
+""")
+_AWS_GONE = starts("""
+    delete- terminate- destroy- purge- remove- deregister- batch-delete- revoke- release- detach- disable- cancel-
+    schedule-key-deletion empty- reset- abort- drop- force- stop-db reboot-db_ wipe-
+""")
 
 
 def _aws(call: Call) -> None:
@@ -200,219 +132,36 @@ def _aws(call: Call) -> None:
     call.note(R2, "cloud.change", f"aws {service} {verb}".rstrip() + " changes something or is not known")
 
 
-_READ_VERBS = frozenset(
-    [
-        "list",
-        "describe",
-        "show",
-        "ls",
-        "get",
-        "get-iam-policy",
-        "list-grantable-roles",
-        "get-ancestors",
-        "get-server-config",
-        "list-tags",
-        "read",
-        "tail",
-        "search",
-        "info",
-        "version",
-        "list-skus",
-        "list-sizes",
-        "list-locations",
-        "list-usage",
-        "exists",
-        "list-instances",
-        "get-health",
-        "list-projects",
-        "check-name",
-        "check-health",
-        "list-versions",
-        "browse_",
-        "list-ip-addresses",
-        "list-vm-resize-options",
-        "get-instance-view",
-        "list-defaults",
-        "stat",
-        "du",
-        "cat_",
-        "status",
-        "query",
-        "test-iam-permissions",
-        "get-effective-address",
-        "get-operation",
-        "get-value",
-        "list-accounts",
-        "usage",
-        "help",
-        "history",
-    ]
-)
-_SECRET_VERBS = frozenset(
-    [
-        "print-access-token",
-        "print-identity-token",
-        "print-settings",
-        "access",
-        "get-credentials",
-        "get-access-token",
-        "list-keys",
-        "show-connection-string",
-        "list-credentials",
-        "credential",
-        "show-keys",
-        "decrypt",
-        "get-key",
-        "reset-windows-password",
-        "application-default",
-        "print-refresh-token",
-        "list-connection-strings",
-        "get-upgrades_",
-        "list-publishing-profiles",
-        "list-publishing-credentials",
-    ]
-)
-_GONE_VERBS = frozenset(
-    [
-        "delete",
-        "remove",
-        "destroy",
-        "purge",
-        "rm",
-        "terminate",
-        "delete-access-config",
-        "remove-iam-policy-binding",
-        "delete-tags",
-        "undelete_",
-        "delete-batch",
-        "reset",
-        "wipe",
-        "rb",
-        "recreate-instances",
-        "delete-instances",
-        "delete-signed-url-key",
-        "deallocate_",
-        "revoke",
-        "clear",
-        "failover",
-    ]
-)
+_READ_VERBS = names("""
+    list describe show ls get get-iam-policy list-grantable-roles get-ancestors get-server-config list-tags read
+    tail search info version list-skus list-sizes list-locations list-usage exists list-instances get-health
+    list-projects check-name check-health list-versions browse_ list-ip-addresses list-vm-resize-options
+    get-instance-view list-defaults stat du cat_ status query test-iam-permissions get-effective-address
+    get-operation get-value list-accounts usage help history
+""")
+_SECRET_VERBS = names("""
+    print-access-token print-identity-token print-settings access get-credentials get-access-token list-keys
+    show-connection-string list-credentials credential show-keys decrypt get-key reset-windows-password
+    application-default print-refresh-token list-connection-strings get-upgrades_ list-publishing-profiles
+    list-publishing-credentials
+""")
+_GONE_VERBS = names("""
+    delete remove destroy purge rm terminate delete-access-config remove-iam-policy-binding delete-tags undelete_
+    delete-batch reset wipe rb recreate-instances delete-instances delete-signed-url-key deallocate_ revoke clear
+    failover
+""")
 
 
-_CHANGE_VERBS = frozenset(
-    [
-        "create",
-        "update",
-        "start",
-        "stop",
-        "ssh",
-        "scp",
-        "set",
-        "add",
-        "deploy",
-        "enable",
-        "disable",
-        "patch",
-        "import",
-        "export",
-        "run",
-        "submit",
-        "call",
-        "execute",
-        "resize",
-        "move",
-        "attach",
-        "detach",
-        "restart",
-        "reboot",
-        "suspend",
-        "resume",
-        "apply",
-        "replace",
-        "rollback",
-        "promote",
-        "publish",
-        "push",
-        "pull",
-        "upload",
-        "download",
-        "copy",
-        "cp",
-        "mv",
-        "sync",
-        "clone",
-        "migrate",
-        "upgrade",
-        "scale",
-        "rename",
-        "invoke",
-        "send",
-        "login",
-        "logout",
-        "auth",
-        "init",
-        "configure",
-        "activate",
-        "revoke-all",
-        "approve",
-        "reject",
-        "cancel",
-        "rotate",
-        "restore",
-        "backup",
-        "assign",
-        "unassign",
-        "link",
-        "unlink",
-        "connect",
-        "disconnect",
-        "open",
-        "tunnel",
-        "exec",
-        "shell",
-        "console",
-        "proxy",
-        "build",
-        "release",
-        "register",
-        "deregister",
-        "subscribe",
-        "unsubscribe",
-        "tag",
-        "untag",
-        "lock",
-        "unlock",
-        "grant",
-        "bind",
-        "unbind",
-        "swap",
-        "simulate-maintenance-event",
-        "sign",
-        "encrypt",
-        "generate-ssh-key",
-        "install",
-        "uninstall",
-        "capture",
-        "convert",
-        "generalize",
-        "redeploy",
-        "reimage",
-        "sos-report",
-        "edit",
-        "add-iam-policy-binding",
-        "set-iam-policy",
-        "addons",
-        "config:set",
-        "ps:scale",
-        "pg:psql",
-        "wait-until",
-        "up",
-        "power-on",
-        "power-off",
-        "power-cycle",
-        "shutdown",
-    ]
-)
+_CHANGE_VERBS = names("""
+    create update start stop ssh scp set add deploy enable disable patch import export run submit call execute
+    resize move attach detach restart reboot suspend resume apply replace rollback promote publish push pull upload
+    download copy cp mv sync clone migrate upgrade scale rename invoke send login logout auth init configure
+    activate revoke-all approve reject cancel rotate restore backup assign unassign link unlink connect disconnect
+    open tunnel exec shell console proxy build release register deregister subscribe unsubscribe tag untag lock
+    unlock grant bind unbind swap simulate-maintenance-event sign encrypt generate-ssh-key install uninstall capture
+    convert generalize redeploy reimage sos-report edit add-iam-policy-binding set-iam-policy addons config:set
+    ps:scale pg:psql wait-until up power-on power-off power-cycle shutdown
+""")
 
 
 def _cloud(call: Call) -> None:

@@ -3,6 +3,7 @@
 from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.rules import custom, many, reader, table
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import starts
 
 EXAMPLES = {
     "R0": ("python3 --version", "python3 -V", "node -v", "perl -v", "ruby --version", "make -n", "make --version",
@@ -18,19 +19,9 @@ EXAMPLES = {
         "node -e 'require(\"child_process\").execSync(\"rm -rf /srv\")'"),
 }  # fmt: skip
 
-_GONE = (
-    "rmtree(",
-    "rm_rf",
-    "rm_r(",
-    "remove_tree",
-    "rmSync(",
-    "fs.rm(",
-    "rmdirSync(",
-    "unlinkSync",
-    "FileUtils.remove",
-    "os.RemoveAll",
-    "removedirs(",
-)
+_GONE = starts("""
+    rmtree( rm_rf rm_r( remove_tree rmSync( fs.rm( rmdirSync( unlinkSync FileUtils.remove os.RemoveAll removedirs(
+""")
 _VERSION = frozenset(("--version", "-version", "-V", "-v", "--help", "-h", "-help", "-VV"))
 
 
@@ -327,20 +318,9 @@ def _server_tool(call: Call) -> None:
         call.note(R2, f"server.{name}", f"{name} changes a server")
 
 
-_TRUST = (
-    "--config",
-    "--target",
-    "--actor",
-    "--force",
-    "--no-snapshot-of",
-    "--mode",
-    "--policy",
-    "--rules",
-    "--trust",
-    "--state",
-    "--uses",
-    "--person",
-)
+_TRUST = starts("""
+    --config --target --actor --force --no-snapshot-of --mode --policy --rules --trust --state --uses --person
+""")
 
 
 def _own(call: Call) -> None:

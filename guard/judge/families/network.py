@@ -4,6 +4,7 @@ from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.options import Grammar, Parsed
 from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import names, starts
 from guard.judge.wrappers import ssh_option
 
 EXAMPLES = {
@@ -38,19 +39,10 @@ EXAMPLES = {
         "ip netns exec x rm -rf y", "ip addr flush dev eth0", "iptables -t nat -F"),
 }  # fmt: skip
 
-_METADATA = (
-    "169.254.169.254",
-    "metadata.google.internal",
-    "metadata",
-    "100.100.100.200",
-    "169.254.170.2",
-    "fd00:ec2::254",
-    "[fd00:ec2::254]",
-    "metadata.azure.internal",
-    "0xa9fea9fe",
-    "2852039166",
-    "169.254.169.253",
-)
+_METADATA = starts("""
+    169.254.169.254 metadata.google.internal metadata 100.100.100.200 169.254.170.2 fd00:ec2::254 [fd00:ec2::254]
+    metadata.azure.internal 0xa9fea9fe 2852039166 169.254.169.253
+""")
 
 
 def url_peer(call: Call, word: Word, *, protocols: "tuple[str, ...]" = ("http", "https")) -> None:
@@ -219,83 +211,14 @@ def _wget(call: Call) -> None:
         url_peer(call, word)
 
 
-_IP_READ = (
-    "show",
-    "list",
-    "ls",
-    "lst",
-    "sh",
-    "s",
-    "l",
-    "get",
-    "g",
-    "ge",
-    "help",
-    "monitor",
-    "mon",
-    "identify",
-    "pids",
-    "st",
-    "showdump",
-    "stats",
-)
-_IP_OBJECTS = frozenset(
-    [
-        "address",
-        "addr",
-        "addrlabel",
-        "l2tp",
-        "link",
-        "maddress",
-        "mroute",
-        "mrule",
-        "neigh",
-        "neighbour",
-        "neighbor",
-        "netconf",
-        "netns",
-        "nexthop",
-        "ntable",
-        "ntbl",
-        "route",
-        "rule",
-        "sr",
-        "tap",
-        "tcp_metrics",
-        "tcpmetrics",
-        "token",
-        "tunnel",
-        "tuntap",
-        "vrf",
-        "xfrm",
-        "mptcp",
-        "ioam",
-        "stats",
-        "maddr",
-        "monitor",
-        "a",
-        "ad",
-        "add",
-        "l",
-        "li",
-        "lin",
-        "r",
-        "ro",
-        "rou",
-        "rout",
-        "ru",
-        "rul",
-        "n",
-        "ne",
-        "nei",
-        "nex",
-        "m",
-        "mo",
-        "x",
-        "fou",
-        "macsec",
-    ]
-)
+_IP_READ = starts("""
+    show list ls lst sh s l get g ge help monitor mon identify pids st showdump stats
+""")
+_IP_OBJECTS = names("""
+    address addr addrlabel l2tp link maddress mroute mrule neigh neighbour neighbor netconf netns nexthop ntable
+    ntbl route rule sr tap tcp_metrics tcpmetrics token tunnel tuntap vrf xfrm mptcp ioam stats maddr monitor a ad
+    add l li lin r ro rou rout ru rul n ne nei nex m mo x fou macsec
+""")
 
 
 def _ip(call: Call) -> None:
@@ -607,35 +530,10 @@ def _scp(call: Call) -> None:
         call.writes(goal)
 
 
-_OPENSSL_READS = frozenset(
-    [
-        "version",
-        "ciphers",
-        "list",
-        "help",
-        "errstr",
-        "x509",
-        "crl",
-        "req",
-        "s_client",
-        "verify",
-        "dgst",
-        "md5",
-        "sha1",
-        "sha256",
-        "sha512",
-        "asn1parse",
-        "crl2pkcs7",
-        "pkcs7",
-        "prime",
-        "speed",
-        "info",
-        "sess_id",
-        "storeutl",
-        "ocsp",
-        "rand",
-    ]
-)
+_OPENSSL_READS = names("""
+    version ciphers list help errstr x509 crl req s_client verify dgst md5 sha1 sha256 sha512 asn1parse crl2pkcs7
+    pkcs7 prime speed info sess_id storeutl ocsp rand
+""")
 
 
 def _openssl(call: Call) -> None:
@@ -816,20 +714,9 @@ def _nmcli(call: Call) -> None:
     call.note(R2, "network.nmcli", "changes the network")
 
 
-_CHRONY_READS = frozenset(
-    [
-        "tracking",
-        "sources",
-        "sourcestats",
-        "activity",
-        "ntpdata",
-        "clients",
-        "serverstats",
-        "rtcdata",
-        "help",
-        "waitsync",
-    ]
-)
+_CHRONY_READS = names("""
+    tracking sources sourcestats activity ntpdata clients serverstats rtcdata help waitsync
+""")
 
 
 def _chrony(call: Call) -> None:

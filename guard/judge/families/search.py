@@ -5,6 +5,7 @@ from guard.judge.options import Parsed
 from guard.judge.rules import custom, many, reader
 from guard.judge.shell.syntax import Expansion, Word
 from guard.judge.shell.words import unknown
+from guard.judge.tables import names
 
 EXAMPLES = {
     "R0": ("find . -name '*.log' -mtime +7", "find / -size +100M -print0", "find . -type f -exec grep -l x {} +",
@@ -20,111 +21,18 @@ EXAMPLES = {
         "find . -execdir rm -rf {} \\;", "fd . -x rm -rf"),
 }  # fmt: skip
 
-_FIND_VALUE = frozenset(
-    [
-        "-amin",
-        "-anewer",
-        "-atime",
-        "-cmin",
-        "-cnewer",
-        "-context",
-        "-ctime",
-        "-fstype",
-        "-gid",
-        "-group",
-        "-ilname",
-        "-iname",
-        "-inum",
-        "-ipath",
-        "-iregex",
-        "-iwholename",
-        "-links",
-        "-lname",
-        "-maxdepth",
-        "-mindepth",
-        "-mmin",
-        "-mtime",
-        "-name",
-        "-newer",
-        "-path",
-        "-perm",
-        "-printf",
-        "-regex",
-        "-regextype",
-        "-samefile",
-        "-size",
-        "-type",
-        "-uid",
-        "-used",
-        "-user",
-        "-wholename",
-        "-xtype",
-        "-D",
-        "-flags",
-        "-Bmin",
-        "-Btime",
-        "-Bnewer",
-        "-newerXY",
-        "-xattrname",
-        "-depth_",
-        "-f",
-    ]
-)
-_FIND_FLAG = frozenset(
-    [
-        "-daystart",
-        "-depth",
-        "-d",
-        "-empty",
-        "-executable",
-        "-false",
-        "-follow",
-        "-ignore_readdir_race",
-        "-ls",
-        "-mount",
-        "-nogroup",
-        "-noignore_readdir_race",
-        "-noleaf",
-        "-nouser",
-        "-print",
-        "-print0",
-        "-prune",
-        "-quit",
-        "-readable",
-        "-true",
-        "-warn",
-        "-nowarn",
-        "-writable",
-        "-xdev",
-        "-H",
-        "-L",
-        "-P",
-        "-not",
-        "-and",
-        "-or",
-        "-a",
-        "-o",
-        "!",
-        "(",
-        ")",
-        ",",
-        "-help",
-        "-version",
-        "--help",
-        "--version",
-        "-E",
-        "-X",
-        "-x",
-        "-s",
-        "-O0",
-        "-O1",
-        "-O2",
-        "-O3",
-        "-xattr",
-        "-sparse",
-        "-acl",
-    ]
-)
+_FIND_VALUE = names("""
+    -amin -anewer -atime -cmin -cnewer -context -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex
+    -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -path -perm -printf -regex -regextype
+    -samefile -size -type -uid -used -user -wholename -xtype -D -flags -Bmin -Btime -Bnewer -newerXY -xattrname
+    -depth_ -f
+""")
+_FIND_FLAG = names("""
+    -daystart -depth -d -empty -executable -false -follow -ignore_readdir_race -ls -mount -nogroup
+    -noignore_readdir_race -noleaf -nouser -print -print0 -prune -quit -readable -true -warn -nowarn -writable -xdev
+    -H -L -P -not -and -or -a -o ! ( ) , -help -version --help --version -E -X -x -s -O0 -O1 -O2 -O3 -xattr -sparse
+    -acl
+""")
 _FIND_FILE = frozenset(("-fprint", "-fprint0", "-fls"))
 _FIND_RUN = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 

@@ -1,7 +1,7 @@
 """What bash itself does: cd, echo, test, set, eval, exec, trap …. Source: bash(1)."""
 
 from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, R2, R3, Call, Program
-from guard.judge.rules import custom, many, reader, table
+from guard.judge.rules import custom, many, table
 
 EXAMPLES = {
     "R0": ("cd /srv && ls", "echo hi", "[ -d /srv ]", "printf '%s\\n' a b", "set -euo pipefail", "type ls",
@@ -96,7 +96,7 @@ def _names(call: Call) -> None:
     for word in call.args:
         value = word.value
         if value is None:
-            if call.name in ("read", "mapfile", "readarray", "let"):
+            if call.name in ("read", "mapfile", "readarray", "let", "unset", "wait", "local"):
                 call.flag("evaluates")
             continue
         name = value.split("[")[0].split("=")[0]
@@ -111,15 +111,15 @@ def _names(call: Call) -> None:
         call.note(R2, "shell.subscript", "bash evaluates the text again", None, "law 2")
     if call.name in ("mapfile", "readarray"):
         for index, word in enumerate(call.args):
-            if word.value is not None and word.value.startswith("-C"):
+            if word.value is not None and word.value.startswith("-") and "C" in word.value:
                 call.note(R2, "shell.callback", "runs code for the lines it reads", word, "law 2")
                 call.code(call.args[index + 1] if index + 1 < len(call.args) else None)
 
 
 def _printf(call: Call) -> None:
     args = call.args
-    if args and args[0].value == "-v" and len(args) > 1:
-        target = args[1].value
+    if args and (args[0].value or "").startswith("-v") and (len(args) > 1 or args[0].value != "-v"):
+        target = args[1].value if args[0].value == "-v" else (args[0].value or "")[2:]
         if target is None:
             call.opaque("a variable name that the text does not tell", args[1], "shell.dynamic-name")
         else:
@@ -164,7 +164,11 @@ def _command(call: Call) -> None:
         if value == "--":
             break
         if "v" in value or "V" in value:
-            return
+            # Names are looked up and nothing runs; but what looks like a command with options was meant as one.
+            if not any((word.value or "").startswith("-") for word in words[1:]):
+                return
+            words = words[1:] if words[0].value == "--" else words
+            break
     if words:
         call.argv(words, stdin=call.stdin)
 
@@ -176,8 +180,12 @@ def _builtin(call: Call) -> None:
 
 
 def _complete(call: Call) -> None:
-    if any(word.value is None or word.value[:2] in ("-C", "-F", "-x", "-f") for word in call.args):
-        call.note(R2, "shell.complete", "registers code for completion", None, "law 2")
+    for word in call.args:
+        value = word.value
+        if value is None or value[:2] in ("-C", "-F", "-x", "-f") or "$" in value or "`" in value:
+            call.note(R2, "shell.complete", "runs code, now or at the next completion", word, "law 2")
+        elif call.name == "bind" and not value.startswith("-"):
+            call.note(R2, "shell.bind", "gives keys another meaning", word, "law 2")
 
 
 def _export(call: Call) -> None:
@@ -194,14 +202,32 @@ def value_is_function(value: str) -> bool:
     return value.startswith("-") and ("f" in value or "n" in value)
 
 
+DATA = custom(lambda call: None, plain=True)
+
+
+def _jobs(call: Call) -> None:
+    """`jobs -x` runs the command that follows, with job numbers put in."""
+    words = list(call.args)
+    while words and (words[0].value is None or words[0].value.startswith("-")):
+        flag = words.pop(0).value
+        if flag is None:
+            call.opaque("an option that the text does not tell")
+        elif "x" in flag:
+            call.argv(words)
+            if not words:
+                call.opaque("an action without a command")
+            return
+
+
 PROGRAMS: dict[str, Program] = {
-    **many(": true false exit return break continue shift wait jobs type pwd times ulimit umask shopt caller "
-        "dirs unalias logout " "unset help local", reader("", operands="data"),),
-    "echo": reader("", operands="data"),
+    **many(": true false exit return break continue shift type pwd times ulimit umask shopt caller dirs unalias "
+        "logout help echo", DATA),
+    "jobs": custom(lambda call: _jobs(call), plain=True),
+    **many("unset wait local", custom(lambda call: _names(call), plain=True)),
     "printf": custom(_printf, plain=True),
     **many("test [", custom(_test, plain=True)),
     **many("cd pushd popd", custom(_cd, plain=True)),
-    "set": reader("", operands="data"),
+    "set": DATA,
     "eval": custom(_eval),
     **many("source .", custom(_source)),
     "exec": custom(_exec, plain=True),
@@ -215,7 +241,8 @@ PROGRAMS: dict[str, Program] = {
     **many("export declare typeset readonly", custom(_export, plain=True)),
     "history": custom(_history, plain=True),
     **many("complete compopt bind compgen", custom(_complete)),
-    **many("fg bg disown", table("", operands="data", level="R0")),
+    **many("fg bg", DATA),
+    "disown": table("", operands="data", level="R1", text="lets a job outlive its shell"),
     "suspend": table("", operands="data", level="R1"),
     "fc": table("-l -n -r -e:!exec -s!exec", operands="data", level="R2", text="edits and runs old commands"),
     "coproc": custom(lambda call: call.argv(list(call.args), stdin=""), plain=False),

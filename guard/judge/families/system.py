@@ -4,6 +4,7 @@ from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.options import Parsed
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import starts
 
 EXAMPLES = {
     "R0": ("ps aux", "ps -ef --sort=-%cpu", "top -bn1", "free -m", "df -h", "du -sh /var", "uptime", "vmstat 1 3",
@@ -32,18 +33,13 @@ EXAMPLES = {
         "qm destroy 100"),
 }  # fmt: skip
 
-_CAREFUL_UNITS = (
-    "ssh", "sshd", "network", "networking", "systemd-", "dbus", "docker", "containerd", "crio", "kubelet", "podman",
-    "mysql", "mariadb",
-    "postgres", "redis", "mongod", "rabbitmq", "kafka", "elasticsearch", "opensearch", "etcd", "cassandra",
-    "memcached", "zookeeper", "nats",
-    "firewalld", "ufw", "nftables", "iptables", "NetworkManager", "wpa_supplicant", "libvirtd", "polkit", "gdm",
-    "lightdm", "display-manager",
-    "user@", "getty", "serial-getty", "multipathd", "iscsid", "lvm2", "nfs", "rpcbind", "haproxy_", "keepalived",
-    "wg-quick", "openvpn",
-    "ceph", "glusterd", "clickhouse", "influxdb", "activemq", "mosquitto", "consul", "vault", "k3s", "rke2",
-    "patroni", "pgbouncer",
-)  # fmt: skip
+_CAREFUL_UNITS = starts("""
+    ssh sshd network networking systemd- dbus docker containerd crio kubelet podman mysql mariadb postgres redis
+    mongod rabbitmq kafka elasticsearch opensearch etcd cassandra memcached zookeeper nats firewalld ufw nftables
+    iptables NetworkManager wpa_supplicant libvirtd polkit gdm lightdm display-manager user@ getty serial-getty
+    multipathd iscsid lvm2 nfs rpcbind haproxy_ keepalived wg-quick openvpn ceph glusterd clickhouse influxdb
+    activemq mosquitto consul vault k3s rke2 patroni pgbouncer
+""")  # fmt: skip
 """Units whose restart can lock people out or lose data (DESIGN 4, R2)."""
 
 

@@ -2,7 +2,7 @@
 
 from guard.judge.engine import R1, R2, Call, Program
 from guard.judge.options import Parsed
-from guard.judge.rules import many, reader, table
+from guard.judge.rules import custom, many, reader, table
 
 EXAMPLES = {
     "R0": ("cat /etc/os-release", "head -n 5 f", "head -5 f", "tail -f /var/log/syslog", "wc -l f",
@@ -113,6 +113,8 @@ def _less(call: Call, parsed: Parsed) -> None:
 
 
 PLAIN = reader()
+DATA = custom(lambda call: None, plain=True)
+"""Words that only mean themselves: `echo --force` deletes nothing."""
 PROGRAMS: dict[str, Program] = {
     **many(
         "cat head wc tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd column colrm col "
@@ -159,18 +161,16 @@ PROGRAMS: dict[str, Program] = {
     "uniq": reader("-c,--count -d,--repeated -D,--all-repeated? -f,--skip-fields: --group? -i,--ignore-case "
         "-s,--skip-chars: -u,--unique " "-z,--zero-terminated -w,--check-chars: -[0-9] --help --version",
         operands="data", check=_uniq, unknown="R2",),
-    "tr": reader("", operands="data"),
-    **many(
-        "seq sleep yes basename dirname expr nproc tty factor getopt tput getconf infocmp cal ncal usleep logname "
-        "printenv", reader("", operands="data")),
-    "yes": reader("", operands="data"),
+    **many("tr seq sleep yes basename dirname expr usleep printenv getopt envsubst", DATA),
+    **many("nproc tty tput getconf infocmp cal ncal logname", reader("", operands="data")),
     **many("ls dir vdir lsd exa eza stat file readlink realpath pathchk tree du df namei getfacl getfattr "
         "mountpoint findmnt " "cksum which whereis locate plocate whatis apropos", reader("", operands="data")),
     "ls": reader("", operands="data"),
     "file": reader("-C,--compile!R1 -m,--magic-file: -f,--files-from:!read -z,--uncompress -Z -S", operands="data",
         unknown="R0"),
-    "tree": reader("-o:!write -R -H: -L: -I: -P: --filelimit: --charset: -T: --timefmt: --sort? --fromfile "
-        "--gitfile: --infofile: --filesfrom:", operands="data", unknown="R0"),
+    "tree": reader("-o:!write -R!R1 -H: -L: -I: -P: --filelimit: --charset: -T: --timefmt: --sort? --fromfile "
+        "--gitfile: --infofile: --filesfrom: --prune --noreport --matchdirs --dirsfirst --metafirst --gitignore",
+        operands="data", unknown="R0"),
     "du": reader("--files0-from:!read -X,--exclude-from:!read", operands="data", unknown="R0", check=None),
     "column": reader(""),
     "tee": table("-a,--append -i,--ignore-interrupts -p --output-error? --help --version", operands="data",
@@ -223,8 +223,6 @@ PROGRAMS: dict[str, Program] = {
     "patch": table(
         "--dry-run -p: -i,--input:!read -d: -R -N -o,--output:!write -b -s -f -t -r: -u -c -e -n -E -Z -T "
         "-F: -l -B: -V: -x: -D:", operands="data", level="R1", text="changes files as a patch says"),
-    "envsubst": reader("", operands="data"),
-    "printenv": reader("", operands="data"),
     "mlr": table("", operands="data", level="R2", text="its language can write files and run programs"),
     "sponge": table("-a", operands="write", level="R1"),
     **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv xsv datamash", reader(

@@ -4,6 +4,7 @@ from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.options import Grammar
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import starts
 
 EXAMPLES = {
     "R0": ("git status", "git log --oneline -5", "git diff HEAD~1", "git -C /srv/app status -s", "git show HEAD",
@@ -30,28 +31,11 @@ EXAMPLES = {
         "git rm -rf x",),
 }  # fmt: skip
 
-_HARMLESS_SETTINGS = (
-    "color.",
-    "advice.",
-    "log.",
-    "status.",
-    "column.",
-    "user.",
-    "core.quotepath",
-    "core.abbrev",
-    "safe.directory",
-    "diff.renames",
-    "pager.",
-    "core.pager",
-    "blame.",
-    "i18n.",
-    "core.fileMode",
-    "init.defaultbranch",
-    "gc.auto",
-    "core.precomposeunicode",
-    "diff.mnemonicprefix",
-    "core.quotePath",
-)
+_HARMLESS_SETTINGS = starts("""
+    color. advice. log. status. column. user. core.quotepath core.abbrev safe.directory diff.renames pager.
+    core.pager blame. i18n. core.fileMode init.defaultbranch gc.auto core.precomposeunicode diff.mnemonicprefix
+    core.quotePath
+""")
 
 
 def _setting(call: Call, value: "str | None", word: Word) -> None:
