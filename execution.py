@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import core
 from acting.world import Guard, Ran, Sink, open_guard, open_store, outcome_of, status_of
-from guard.errors import CwdGone, GuardError, NotPermitted, StateError
+from guard.bound import MISSING, NO_OPTIONS, Refusal
+from guard.errors import CannotRun, CwdGone, GuardError, NotPermitted, StateError, TooManyAsks
 from guard.types import Actor, Level, Outcome, Profile, Status, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from guard.bound import Binding, SnapshotOptions
     from guard.ledger.plans import SnapshotPlan
     from guard.ports import Cancel
     from guard.saved import Output, RollbackPlan, RolledBack, Step
@@ -29,22 +31,7 @@ _SAID_PARTS = 1000
 READ_TIMEOUT_S = 120
 """A read that takes longer is stopped (DESIGN 9)."""
 
-__all__ = ["Guard", "Ran", "Save", "apply_rollback", "assess", "open_guard", "open_store", "plan_rollback", "run"]
-
-
-@dataclass(frozen=True, slots=True)
-class Save:
-    """What a caller adds to, or takes out of, the snapshot that a change gets."""
-
-    files: tuple[str, ...] = ()
-    """`--snapshot-file PATH`"""
-    commands: tuple[str, ...] = ()
-    """`--snapshot-cmd NAME::CMD`, reads only."""
-    leave_out: tuple[str, ...] = ()
-    """`--no-snapshot-of PATH`"""
-
-
-NOTHING_ADDED = Save()
+__all__ = ["Guard", "Ran", "apply_rollback", "assess", "open_guard", "open_store", "plan_rollback", "run"]
 
 
 def run(
@@ -52,7 +39,7 @@ def run(
     guard: Guard,
     *,
     timeout_s: float = READ_TIMEOUT_S,
-    save: Save = NOTHING_ADDED,
+    save: SnapshotOptions = NO_OPTIONS,
     cancel: Cancel | None = None,
     on_output: Callable[[str, bytes], None] | None = None,
     on_begin: Callable[[str], None] | None = None,
@@ -76,11 +63,13 @@ def run(
     core.require_target(request.target)
     require_cwd(request.cwd)
     assessment = assess(request, guard)
-    if assessment.decision.verdict != Verdict.RUN:
-        return Ran(assessment, _not_run(request, assessment, guard))
-    if assessment.level > Level.R0:
-        return Ran(assessment, _change(request, assessment, guard, save, "", cancel, on_output, on_begin))
-    return Ran(assessment, _read(request, assessment, guard, timeout_s, cancel, on_output, on_begin))
+    decision = assessment.decision
+    act = _Act(request, assessment, guard, save, cancel, on_output, on_begin)
+    if decision.verdict == Verdict.RUN:
+        return Ran(assessment, act.read(timeout_s) if assessment.level == Level.R0 else act.change())
+    if decision.verdict == Verdict.REFUSE and not decision.forceable:
+        return Ran(assessment, act.not_run())
+    return Ran(assessment, act.with_stamp())
 
 
 def assess(request: Request, guard: Guard) -> Assessment:
@@ -173,6 +162,15 @@ def rollback_assessment(plan: RollbackPlan) -> Assessment:
     return rollback.judged(plan)
 
 
+def rollback_stamp(plan: RollbackPlan, request: Request, guard: Guard) -> str:
+    """The id of a live stamp for exactly this plan, "" when there is none. Raises StateError."""
+    import rollback
+    from guard.bound import Stamp
+
+    found = guard.ledger.stamps.find(rollback.binding_of(plan, request))
+    return found.id if isinstance(found, Stamp) else ""
+
+
 def apply_rollback(
     plan: RollbackPlan, request: Request, guard: Guard, *, stamp: str = "", consent: str = ""
 ) -> RolledBack:
@@ -229,99 +227,140 @@ def _said(name: str, command: str, guard: Guard, cwd: str, actor: str) -> Output
     return Output("command", name, command, data, 0)
 
 
-def _change(
-    request: Request,
-    assessment: Assessment,
-    guard: Guard,
-    save: Save,
-    stamp: str,
-    cancel: Cancel | None,
-    on_output: Callable[[str, bytes], None] | None,
-    on_begin: Callable[[str], None] | None,
-) -> Outcome:
-    from acting import change
-    from guard.ledger.plans import snapshot_plan
+@dataclass(frozen=True, slots=True)
+class _Act:
+    """One request on its way: what all steps of its walk need."""
 
-    plan = snapshot_plan(
-        assessment.snapshot_plan,
-        cwd=request.cwd,
-        files=save.files,
-        commands=save.commands,
-        leave_out=save.leave_out,
-    )
-    wanted = bool(plan.items or plan.commands)
-    return change.carry_out(
-        request,
-        assessment,
-        guard,
-        save=(lambda: snapshot(plan, guard, cwd=request.cwd, actor=request.actor, reason="exec")) if wanted else None,
-        stamp=stamp,
-        cancel=cancel,
-        on_output=on_output,
-        on_begin=on_begin,
-    )
+    request: Request
+    assessment: Assessment
+    guard: Guard
+    save: SnapshotOptions
+    cancel: Cancel | None
+    on_output: Callable[[str, bytes], None] | None
+    on_begin: Callable[[str], None] | None
 
+    def with_stamp(self) -> Outcome:
+        """Runs it if a person approved exactly this; else keeps it and says what is missing."""
+        from acting import approving
 
-def _not_run(request: Request, assessment: Assessment, guard: Guard) -> Outcome:
-    decision = assessment.decision
-    refused = decision.verdict == Verdict.REFUSE
-    request_id: str | None = None
-    notes: tuple[str, ...] = ()
-    if request.actor != Actor.RUNBOOK and (decision.forceable or not refused):
         try:
-            request_id = guard.ledger.keep_request(request, assessment)
-        except StateError as error:
-            notes = (f"the request could not be kept: {error.message}",)
-    return Outcome(
-        Status.REFUSED if refused else Status.NEEDS_STAMP,
-        request_id=request_id,
-        profile=assessment.profile,
-        decision=decision,
-        at=guard.clock.utc(),
-        notes=notes,
-    )
+            binding = approving.bind(self.request, self.assessment, self.guard, self.save)
+        except CannotRun as error:
+            return self.not_run(f"what it would run could not be held fast: {error.message}")
+        answer = approving.stamp_for(binding, self.guard)
+        if isinstance(answer, Refusal):
+            return self.not_run("" if answer.code == MISSING else answer.text)
+        unknown = self.guard.ledger.answers.unresolved(self.request, self.assessment)
+        if unknown:
+            runs = [f"{run.id} ({shared})" if shared else run.id for run, shared in unknown]
+            note = f"how {', '.join(runs)} ended is not known; nothing that touches the same may run before that"
+            steps = [f"look, then say: opsx resolve {run.id} --done | --not-done" for run, _ in unknown[:3]]
+            return Outcome(
+                Status.UNKNOWN,
+                profile=self.assessment.profile,
+                decision=self.assessment.decision,
+                at=self.guard.clock.utc(),
+                notes=(note, *steps),
+            )
+        return self.change(answer.id)
 
+    def change(self, stamp: str = "") -> Outcome:
+        """Carries it out: snapshot, begin, witness, end."""
+        from acting import approving, change
 
-def _read(
-    request: Request,
-    assessment: Assessment,
-    guard: Guard,
-    timeout_s: float,
-    cancel: Cancel | None,
-    on_output: Callable[[str, bytes], None] | None,
-    on_begin: Callable[[str], None] | None,
-) -> Outcome:
-    from guard.hands.environment import build_environment
+        plan = approving.plan_of(self.request, self.assessment, self.save)
+        execution = self.guard.ledger.new_execution()
 
-    enforced = guard.target.enforcement()
-    profile = assessment.profile if assessment.profile in enforced.profiles else Profile.NONE
-    child = build_environment(assessment.env)
-    for value in child.secrets:
-        guard.redactor.add(value)
-    # `enforced` is a plan here; the end says what held.
-    at = guard.clock.utc()
-    begun = guard.ledger.begin_read(
-        request, assessment, profile=profile, enforced=enforced.mechanism if profile != Profile.NONE else "none"
-    )
-    if on_begin is not None:
-        on_begin(begun.execution)
-    sink = Sink(guard, begun.execution, on_output)
-    try:
-        result = guard.target.run(
-            request.command,
-            cwd=request.cwd,
-            profile=profile,
-            ports=assessment.ports,
-            env=child.env,
-            timeout_s=timeout_s,
-            hidden=guard.hidden,
-            cancel=cancel,
-            on_output=sink,
+        def saved() -> str:
+            return snapshot(
+                plan,
+                self.guard,
+                cwd=self.request.cwd,
+                actor=self.request.actor,
+                execution=execution,
+                reason="exec",
+            )
+
+        def bound() -> Binding:
+            return approving.bind(self.request, self.assessment, self.guard, self.save)
+
+        return change.carry_out(
+            self.request,
+            self.assessment,
+            self.guard,
+            execution=execution,
+            save=saved if plan.items or plan.commands else None,
+            stamp=stamp,
+            bind=bound if stamp else None,
+            cancel=self.cancel,
+            on_output=self.on_output,
+            on_begin=self.on_begin,
         )
-    except GuardError as error:
-        guard.ledger.end(begun.execution, Outcome(Status.FAILED, execution=begun.execution, notes=(error.message,)))
-        raise
-    outcome = outcome_of(result, begun.execution, guard, sink).replace(at=at, decision=assessment.decision)
-    recorded = guard.ledger.end(begun.execution, outcome)
-    # A begin that failed is written together with the end; only what is missing after that is missing.
-    return outcome.replace(recorded=recorded.ok, not_recorded_because=recorded.because)
+
+    def not_run(self, because: str = "") -> Outcome:
+        """Keeps the request for a person, where one could still say yes, and names it."""
+        from acting import approving
+
+        decision = self.assessment.decision
+        refused = decision.verdict == Verdict.REFUSE
+        request_id: str | None = None
+        notes = [because] if because else []
+        if self.request.actor != Actor.RUNBOOK and (decision.forceable or not refused):
+            try:
+                request_id = self.guard.ledger.keep_request(
+                    self.request,
+                    self.assessment,
+                    self.save,
+                    approving.environment_to_keep(self.assessment, self.guard),
+                )
+            except (StateError, TooManyAsks) as error:
+                notes.append(f"the request could not be kept: {error.message}")
+        return Outcome(
+            Status.REFUSED if refused else Status.NEEDS_STAMP,
+            request_id=request_id,
+            profile=self.assessment.profile,
+            decision=decision,
+            at=self.guard.clock.utc(),
+            notes=tuple(notes),
+        )
+
+    def read(self, timeout_s: float) -> Outcome:
+        """Runs it in its sandbox profile, begun and ended on record as far as the state folder allows."""
+        from guard.hands.environment import build_environment
+
+        guard, assessment = self.guard, self.assessment
+        enforced = guard.target.enforcement()
+        profile = assessment.profile if assessment.profile in enforced.profiles else Profile.NONE
+        child = build_environment(assessment.env)
+        for value in child.secrets:
+            guard.redactor.add(value)
+        # `enforced` is a plan here; the end says what held.
+        at = guard.clock.utc()
+        begun = guard.ledger.begin_read(
+            self.request,
+            assessment,
+            profile=profile,
+            enforced=enforced.mechanism if profile != Profile.NONE else "none",
+        )
+        if self.on_begin is not None:
+            self.on_begin(begun.execution)
+        sink = Sink(guard, begun.execution, self.on_output)
+        try:
+            result = guard.target.run(
+                self.request.command,
+                cwd=self.request.cwd,
+                profile=profile,
+                ports=assessment.ports,
+                env=child.env,
+                timeout_s=timeout_s,
+                hidden=guard.hidden,
+                cancel=self.cancel,
+                on_output=sink,
+            )
+        except GuardError as error:
+            guard.ledger.end(begun.execution, Outcome(Status.FAILED, execution=begun.execution, notes=(error.message,)))
+            raise
+        outcome = outcome_of(result, begun.execution, guard, sink).replace(at=at, decision=assessment.decision)
+        recorded = guard.ledger.end(begun.execution, outcome)
+        # A begin that failed is written together with the end; only what is missing after that is missing.
+        return outcome.replace(recorded=recorded.ok, not_recorded_because=recorded.because)

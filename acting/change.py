@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from acting.world import Guard
+    from guard.bound import Binding
     from guard.hands.cancel import CancelToken
     from guard.hands.witness import Emit, Witness
     from guard.ports import Cancel
@@ -76,8 +77,10 @@ def carry_out(
     assessment: Assessment,
     guard: Guard,
     *,
+    execution: str,
     save: Callable[[], str] | None,
     stamp: str,
+    bind: Callable[[], Binding] | None,
     limit_s: float = CHANGE_LIMIT_S,
     cancel: Cancel | None = None,
     on_output: Callable[[str, bytes], None] | None = None,
@@ -87,7 +90,9 @@ def carry_out(
 
     Args:
         save: makes the snapshot and returns its id; None when there is nothing to save ("no known way back").
+        execution: the id that it will have.
         stamp: the stamp that the begin consumes; "" where the mode lets R1 run without one.
+        bind: resolves the request once more, right before the begin, so that a change since the approval is seen.
         limit_s: after this long the outcome is `running` and the change goes on.
         cancel: stops the change if that is safe, and detaches it otherwise.
     Returns:
@@ -107,12 +112,14 @@ def carry_out(
             return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=assessment.decision, notes=notes)
     witness = _start_witness()
     try:
-        execution = guard.ledger.begin(
+        guard.ledger.begin(
             request,
             assessment,
             profile=Profile.NONE,
             enforced="none",
             stamp=stamp,
+            binding=bind() if bind is not None else None,
+            execution=execution,
             snapshot=snapshot or "",
             owner=(witness.pid, str(witness.start)),
         )
