@@ -6,12 +6,15 @@ be taken back itself. `execution` is the face to all of this; nothing here print
 
 from __future__ import annotations
 
+import os
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from guard.bound import Binding
 from guard.errors import NotPermitted, NoWayBack, StateBusy, UsageError
 from guard.quoting import quoted
-from guard.saved import CONFLICTS, FILE, Action, RolledBack
+from guard.saved import CONFLICTS, FILE, Action, RollbackAsked, RolledBack
 from guard.types import LOCAL, Assessment, Decision, Effect, Level, Outcome, PlanItem, Profile, Reason, Status, Verdict
 
 if TYPE_CHECKING:
@@ -148,6 +151,40 @@ def request_of(plan: RollbackPlan) -> str:
     return " ".join(quoted(word) for word in words)
 
 
+def asked(command: str) -> RollbackAsked | None:
+    """What a command line made by `request_of` asks for; None for any other command."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    if len(words) < 5 or words[:2] != ["opsx", "rollback"] or words[3] != "--plan":
+        return None
+    overruled, leave_conflicts, rest = [], False, words[5:]
+    while rest:
+        if rest[0] == "--leave-conflicts":
+            leave_conflicts, rest = True, rest[1:]
+        elif rest[0] == "--overrule" and len(rest) > 1:
+            overruled.append(rest[1])
+            rest = rest[2:]
+        else:
+            return None
+    return RollbackAsked(words[2], words[4], tuple(overruled), leave_conflicts)
+
+
+def binding_of(plan: RollbackPlan, request: Request) -> Binding:
+    """What a stamp for a rollback holds fast: the plan by its digest, and for whom. Where it is asked from is nothing
+    to it."""
+    return Binding(
+        {
+            "command": request.command,
+            "target": plan.target,
+            "user": os.geteuid(),
+            "level": Level.R2.name,
+            "rollback plan": plan.digest,
+        }
+    )
+
+
 def judged(plan: RollbackPlan) -> Assessment:
     """A rollback as an assessment: R2, because what it undoes may have been relied on since."""
     return _Judged(plan)
@@ -159,6 +196,7 @@ def apply(
     world: World,
     *,
     stamp: str = "",
+    binding: Binding | None = None,
     consent: str = "",
     checkpoint: Callable[[str], None] = lambda name: None,
 ) -> RolledBack:
@@ -167,10 +205,12 @@ def apply(
     Args:
         request: who asked, from where; its command is `request_of(plan)`.
         stamp: the approval that it uses up; "" for a consent given on the spot.
+        binding: the request as it is now, which the stamp has to fit; by default `binding_of`.
         consent: how that was given (`tty`, `rpc` …).
         checkpoint: see `guard.hands.restore.apply`.
     Raises:
-        NotPermitted: things changed since the plan was made. Nothing was touched.
+        NotPermitted: things changed since the plan was made, everything is frozen, or the stamp is not live any more.
+            Nothing was touched.
         SnapshotImpossible: what is there now cannot be saved first. Nothing was touched.
         StateError: it could not be recorded. Nothing was touched.
     Effects: a snapshot of what is there now, the plan's changes, entries `started`, `rollback_planned`,
@@ -202,6 +242,7 @@ def apply(
         profile=Profile.NONE,
         enforced="none",
         stamp=stamp,
+        binding=(binding or binding_of(fresh, request)) if stamp else None,
         execution=execution,
         snapshot=own,
     )

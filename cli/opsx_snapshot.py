@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import execution
-from capabilities.rollback_shapes import listed_object, plan_object, snapshot_object
+from capabilities.rollback_shapes import listed_object, plan_object, result_object, snapshot_object
 from cli import surroundings
 from cli.consent import consented, paged
 from cli.report import line, safe, write
@@ -187,13 +187,20 @@ def rollback(parsed: Parsed) -> int:
         return 1 if plan.conflicts else 0
     _require_changes_allowed(guard)
     request = Request(execution.rollback_request(plan), cwd=surroundings.cwd(), actor=surroundings.actor())
-    if as_json or request.actor != Actor.PERSON:
-        return _needs_stamp(plan, request, guard, shape, as_json=as_json)
-    if not consented(f"take back {_paths(len(plan.work))}?"):
-        write("opsx: nothing was changed\n", to_stderr=True)
-        return 3
-    done = execution.apply_rollback(plan, request, guard, consent="tty")
-    _in_words(done)
+    stamp = execution.rollback_stamp(plan, request, guard)
+    consent = ""
+    if not stamp:
+        if as_json or request.actor != Actor.PERSON:
+            return _needs_stamp(plan, request, guard, shape, as_json=as_json)
+        if not consented(f"take back {_paths(len(plan.work))}?"):
+            write("opsx: nothing was changed\n", to_stderr=True)
+            return 3
+        consent = "tty"
+    done = execution.apply_rollback(plan, request, guard, stamp=stamp, consent=consent)
+    if as_json:
+        line({**shape, **result_object(done, guard.redactor.text), "next": f"opsx rollback {done.execution}"})
+    else:
+        _in_words(done)
     return 0 if done.status == Status.SUCCEEDED else 1
 
 

@@ -273,6 +273,17 @@ class RolledBack:
 
 
 @dataclass(frozen=True, slots=True)
+class RollbackAsked:
+    """A rollback as its command line asks for it."""
+
+    of: str
+    digest: str
+    """Of the plan that is meant."""
+    overruled: tuple[str, ...] = ()
+    leave_conflicts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What a snapshot holds, without its contents."""
 

@@ -15,12 +15,15 @@ import pytest
 
 import execution
 from cli import opsx
+from guard.bound import Consent
 from guard.clock import RandomIds, SystemClock
 from guard.errors import NotPermitted, NoWayBack, SnapshotImpossible, StateBusy, UsageError
 from guard.hands.liveness import ProcLiveness
+from guard.ledger.answers import ToApprove
 from guard.ledger.plans import snapshot_plan
 from guard.ledger.store import NullLedger, open_ledger
 from guard.redact import Redactor
+from guard.saved import RollbackAsked
 from guard.types import Captured, Level, PlanItem, Request, Status
 from tests.fakes import FakeResult, FakeTarget, FixedClock
 from tests.snapshot.test_snapshot_crash import in_child
@@ -301,6 +304,42 @@ def test_an_agent_gets_a_kept_request_and_changes_nothing(folder, capsys):
     _, pending = opsx_json(capsys, "pending")
     assert said["digest"] in json.dumps(pending)
     assert opsx_json(capsys, "rollback", made["snapshot"])[1]["request"] == said["request"]
+
+
+def test_a_stamp_for_the_plan_lets_an_agent_take_it_back_once(folder, guard, capsys):
+    import rollback
+
+    saved = save(guard, folder)
+    (folder / "one").write_text("beta\n")
+    _, asked = opsx_json(capsys, "rollback", saved)
+    kept = guard.ledger.request(asked["request"])
+    wanted = rollback.asked(kept.command)
+    plan = execution.plan_rollback(wanted.of, guard)
+    assert wanted == RollbackAsked(saved, plan.digest)
+    item = ToApprove(kept.request(), rollback.judged(plan), rollback.binding_of(plan, kept.request()), kept.id)
+    (stamp,) = guard.ledger.answers.approve([item], Consent("tty", "0" * 64))
+    code, done = opsx_json(capsys, "rollback", saved)
+    assert (code, done["status"], (folder / "one").read_text()) == (0, "succeeded", "alpha\n")
+    assert guard.ledger.stamps.show(stamp.id).used_by == (done["execution"],)
+
+    (folder / "one").write_text("beta\n")
+    assert opsx_json(capsys, "rollback", saved)[0] == 3
+    assert (folder / "one").read_text() == "beta\n"
+
+
+def test_only_our_own_command_line_asks_for_a_rollback(guard, folder):
+    import rollback
+
+    (folder / "it's $(odd)").write_text("x")
+    saved = save(guard, folder)
+    (folder / "it's $(odd)").write_text("by the run")
+    execution.record_after(saved, guard)
+    (folder / "it's $(odd)").write_text("by hand")
+    path = str(folder / "it's $(odd)")
+    plan = execution.plan_rollback(saved, guard, overruled=[path], leave_conflicts=True)
+    assert rollback.asked(rollback.request_of(plan)) == RollbackAsked(saved, plan.digest, (path,), True)
+    for other in ("opsx rollback s-1", "opsx rollback s-1 --plan", "ls", "opsx rollback s-1 --plan x --json", "'"):
+        assert rollback.asked(other) is None
 
 
 def test_opsx_stops_at_conflicts_and_shows_the_lines(folder, capsys, guard):
