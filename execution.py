@@ -171,15 +171,6 @@ def rollback_stamp(plan: RollbackPlan, request: Request, guard: Guard) -> str:
     return found.id if isinstance(found, Stamp) else ""
 
 
-def rollback_stamp(plan: RollbackPlan, request: Request, guard: Guard) -> str:
-    """The id of a live stamp for exactly this plan, "" when there is none. Raises StateError."""
-    import rollback
-    from guard.bound import Stamp
-
-    found = guard.ledger.stamps.find(rollback.binding_of(plan, request))
-    return found.id if isinstance(found, Stamp) else ""
-
-
 def apply_rollback(
     plan: RollbackPlan, request: Request, guard: Guard, *, stamp: str = "", consent: str = ""
 ) -> RolledBack:
