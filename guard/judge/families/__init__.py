@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "cloud": """
-        aliyun ansible ansible-config ansible-console ansible-doc ansible-galaxy ansible-inventory
-        ansible-lint ansible-playbook ansible-pull ansible-vault aws awslocal az azcopy b2 bolt bq
-        capistrano cdk cf chalice chef chef-client civo cloudflared copilot datadog doctl eb exo fab
-        firebase fly flyctl gcloud govc gsutil hcloud heroku ibmcloud knife linode-cli mc mina netlify
-        newrelic oci openstack ovhcloud packer pd pulumi puppet railway rclone render s3cmd s4cmd s5cmd salt
-        salt-call salt-key saltstack sam scw sentry-cli serverless sfdx sls snyk supabase tccli terraform
-        terragrunt tofu upctl vagrant vercel vultr-cli wrangler
+        aliyun ansible ansible-config ansible-console ansible-doc ansible-galaxy ansible-inventory ansible-lint
+        ansible-playbook ansible-pull ansible-vault aws awslocal az azcopy b2 bolt bq capistrano cdk cf chalice
+        chef chef-client civo cloudflared copilot datadog doctl eb exo fab firebase fly flyctl gcloud govc
+        gsutil hcloud heroku ibmcloud knife linode-cli mc mina netlify newrelic oci openstack ovhcloud packer pd
+        pulumi puppet railway rclone render s3cmd s4cmd s5cmd salt salt-call salt-key saltstack sam scw
+        sentry-cli serverless sfdx sls snyk supabase tccli terraform terragrunt tofu upctl vagrant vercel
+        vultr-cli wrangler
     """,
     "containers": """
         argocd cilium consul crictl ctr docker docker-compose eksctl flux helm istioctl k k3d k9s kind kops
@@ -29,59 +29,57 @@ _NAMES = {
     "data": """
         arangosh bcp clickhouse-client clusterdb couchbase-cli cqlsh createdb createuser cypher-shell dropdb
         dropuser duckdb etcdctl influx initdb isql kafka-console-consumer kafka-consumer-groups kafka-topics
-        keydb-cli mariadb mariadb-admin mariadb-dump mongo mongod mongodump mongoexport mongoimport
-        mongorestore mongosh mydumper myloader mysql mysql_secure_installation mysql_upgrade mysqladmin
-        mysqlcheck mysqld mysqld_safe mysqldump mysqlimport mysqlpump mysqlshow mysqlslap neo4j nodetool
-        pg_basebackup pg_config pg_controldata pg_createcluster pg_ctl pg_ctlcluster pg_dropcluster pg_dump
-        pg_dumpall pg_isready pg_lsclusters pg_resetwal pg_restore pg_rewind pg_upgrade pg_waldump
-        pgbackrest pgbench postgres psql rabbitmq-diagnostics rabbitmqctl redis-cli redis-dump redis-server
-        reindexdb sqlcmd sqlite sqlite3 sqlplus tsql usql vacuumdb valkey-cli
+        keydb-cli mariadb mariadb-admin mariadb-dump mongo mongod mongodump mongoexport mongoimport mongorestore
+        mongosh mydumper myloader mysql mysql_secure_installation mysql_upgrade mysqladmin mysqlcheck mysqld
+        mysqld_safe mysqldump mysqlimport mysqlpump mysqlshow mysqlslap neo4j nodetool pg_basebackup pg_config
+        pg_controldata pg_createcluster pg_ctl pg_ctlcluster pg_dropcluster pg_dump pg_dumpall pg_isready
+        pg_lsclusters pg_resetwal pg_restore pg_rewind pg_upgrade pg_waldump pgbackrest pgbench postgres psql
+        rabbitmq-diagnostics rabbitmqctl redis-cli redis-dump redis-server reindexdb sqlcmd sqlite sqlite3
+        sqlplus tsql usql vacuumdb valkey-cli
     """,
     "files": """
-        7z 7za 7zr 7zz ar borg brotli bsdtar bunzip2 bzip2 chacl chattr chcon chgrp chmod chown code
-        compress cp cpio dd duplicity ed emacs ex fallocate gcp gedit gio-trash gmv gtar gunzip gzip helix
-        hx install joe kak link ln lz4 lzma lzop mcedit micro mkdir mkfifo mknod mmv mv nano ne nvim pbzip2
-        pico pigz pixz prename qmv rar rename restic restorecon rm rmdir rsnapshot rvim scrub semanage
-        setcap setfacl setfattr setsebool shred srm subl tar touch trash trash-empty trash-put truncate
-        uncompress unlink unlzma unrar unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo zstd
+        7z 7za 7zr 7zz ar borg brotli bsdtar bunzip2 bzip2 chacl chattr chcon chgrp chmod chown code compress cp
+        cpio dd duplicity ed emacs ex fallocate gcp gedit gio-trash gmv gtar gunzip gzip helix hx install joe
+        kak link ln lz4 lzma lzop mcedit micro mkdir mkfifo mknod mmv mv nano ne nvim pbzip2 pico pigz pixz
+        prename qmv rar rename restic restorecon rm rmdir rsnapshot rvim scrub semanage setcap setfacl setfattr
+        setsebool shred srm subl tar touch trash trash-empty trash-put truncate uncompress unlink unlzma unrar
+        unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo zstd
     """,
     "interpreters": """
-        R Rscript airflow alertmanager amtool apache2ctl apachectl as bc biolatency black bmake bpftool
-        bpftrace bpython c++ caddy caffeinate cc celery clang clang++ clisp cmake coffee configure
-        containerd convert coredns crash cron crond crystal cscript csrutil ctest cypress dart dbt dc dconf
-        defaults delve deno diskutil ditto django-admin dlv dmake dnsmasq dockerd doveadm doveconf dovecot
-        dscl dtrace elixir envoy erl esbuild eslint etcd eu-stack execsnoop exiftool exim ffmpeg ffprobe
-        flake8 flask flutter ftrace g++ gas gcc gcore gdb gfortran ghci gjs gmake gnome-open gnuplot
-        golangci-lint grafana-server groovy grunt gs gsettings gst guile gulp gunicorn hadolint haproxy
-        hdiutil httpd hugo identify iex inkscape ipython ipython3 irb isort jar java javac jcmd jekyll jest
-        jjs jmap jpegoptim jps jrunscript jshell jsonlint jstat julia jupyter just jython kde-open kotlin
-        kube-apiserver kubelet latex launchctl ld libreoffice lldb lua luajit m4 magick mailq make mediainfo
-        meson mkdocs mocha mogrify mono montage mypy named named-checkconf named-checkzone nasm networksetup
-        newaliases next ng nginx ninja node node_exporter nodejs notify-send nox ntpd nuxt nvram ocaml
-        octave open opensnoop opsagent opsagent-mcp opsx optipng osascript pandoc pbcopy pbpaste pdffonts
-        pdfimages pdfinfo pdflatex pdftk pdftotext perf perl phantomjs php php-cli php-fpm phpunit
-        playwright plutil pmset postalias postconf postfix postmap postqueue postsuper pre-commit prettier
-        profiles prometheus promtool pstack py-spy pylint pypy pypy3 pytest python python2 python3 python3.
-        qpdf rails rake rbspy rlwrap rndc rollup rr rspec rsyslogd rubocop ruby ruff runghc runhaskell rustc
-        say sbcl scala scons scutil setxkbmap shellcheck shfmt soffice sox spctl sphinx-build sshd stap
-        streamlit swift sysdig systemsetup task tcc tclsh tcplife tex tmutil tox trace-cmd traefik ts-node
-        tsc tsx uftrace unbound unbound-checkconf unbound-control uvicorn uwsgi valgrind varnishadm varnishd
-        vite vue webpack wish wkhtmltopdf wl-copy wmctrl wscript xclip xdg-open xdotool xelatex xinput
-        xrandr xsel xset yamllint zenity
+        R Rscript airflow alertmanager amtool apache2ctl apachectl as bc biolatency black bmake bpftool bpftrace
+        bpython c++ caddy caffeinate cc celery clang clang++ clisp cmake coffee configure containerd convert
+        coredns crash cron crond crystal cscript csrutil ctest cypress dart dbt dc dconf defaults delve deno
+        diskutil ditto django-admin dlv dmake dnsmasq dockerd doveadm doveconf dovecot dscl dtrace elixir envoy
+        erl esbuild eslint etcd eu-stack execsnoop exiftool exim ffmpeg ffprobe flake8 flask flutter ftrace g++
+        gas gcc gcore gdb gfortran ghci gjs gmake gnome-open gnuplot golangci-lint grafana-server groovy grunt
+        gs gsettings gst guile gulp gunicorn hadolint haproxy hdiutil httpd hugo identify iex inkscape ipython
+        ipython3 irb isort jar java javac jcmd jekyll jest jjs jmap jpegoptim jps jrunscript jshell jsonlint
+        jstat julia jupyter just jython kde-open kotlin kube-apiserver kubelet latex launchctl ld libreoffice
+        lldb lua luajit m4 magick mailq make mediainfo meson mkdocs mocha mogrify mono montage mypy named
+        named-checkconf named-checkzone nasm networksetup newaliases next ng nginx ninja node node_exporter
+        nodejs notify-send nox ntpd nuxt nvram ocaml octave open opensnoop opsagent opsagent-mcp opsx optipng
+        osascript pandoc pbcopy pbpaste pdffonts pdfimages pdfinfo pdflatex pdftk pdftotext perf perl phantomjs
+        php php-cli php-fpm phpunit playwright plutil pmset postalias postconf postfix postmap postqueue
+        postsuper pre-commit prettier profiles prometheus promtool pstack py-spy pylint pypy pypy3 pytest python
+        python2 python3 python3. qpdf rails rake rbspy rlwrap rndc rollup rr rspec rsyslogd rubocop ruby ruff
+        runghc runhaskell rustc say sbcl scala scons scutil setxkbmap shellcheck shfmt soffice sox spctl
+        sphinx-build sshd stap streamlit swift sysdig systemsetup task tcc tclsh tcplife tex tmutil tox
+        trace-cmd traefik ts-node tsc tsx uftrace unbound unbound-checkconf unbound-control uvicorn uwsgi
+        valgrind varnishadm varnishd vite vue webpack wish wkhtmltopdf wl-copy wmctrl wscript xclip xdg-open
+        xdotool xelatex xinput xrandr xsel xset yamllint zenity
     """,
     "network": """
-        ab acme.sh aria2c arp arping arptables axel brctl bridge certbot chisel chronyc chronyd conntrack
-        curl curlftpfs delv dhclient dhcpcd dig drill ebtables ethtool fail2ban-client finger firewall-cmd
+        ab acme.sh aria2c arp arping arptables axel brctl bridge certbot chisel chronyc chronyd conntrack curl
+        curlftpfs delv dhclient dhcpcd dig drill ebtables ethtool fail2ban-client finger firewall-cmd
         firewall-offline-cmd fping frpc ftp gost gpg gpg2 gpgv grpcurl hciconfig hey host http https hydra
         ifconfig ifdown ifenslave ifup ip ip-tunnel ip6tables ip6tables-restore ip6tables-save iperf iperf3
-        ipset iptables iptables-legacy iptables-nft iptables-restore iptables-save ipvsadm iwconfig k6 kdig
-        lftp links locust mail mailx masscan mii-tool msmtp mtr mutt nc nc.openbsd nc.traditional ncat ncftp
-        netcat netfilter-persistent netplan netstat nft ngrep ngrok nikto nmap nmcli nmtui nslookup ntalk
-        ntpdate ntpq ntpstat ntptime openssl ping ping6 proxytunnel rcp rfkill rlogin route rpcclient rsh
-        rsync scp sendmail sftp siege smbclient sntp socat sqlmap ss ssh-add ssh-copy-id ssh-keygen
-        ssh-keyscan strongswan swaks talk tc tcpdump tcpflow tcptraceroute telnet tftp tracepath traceroute
-        traceroute6 tshark ufw vconfig vegeta w3m websocat wg wg-quick wget whois wireshark wrk xh
-        youtube-dl yt-dlp zmap
+        ipset iptables iptables-legacy iptables-nft iptables-restore iptables-save ipvsadm iwconfig k6 kdig lftp
+        links locust mail mailx masscan mii-tool msmtp mtr mutt nc nc.openbsd nc.traditional ncat ncftp netcat
+        netfilter-persistent netplan netstat nft ngrep ngrok nikto nmap nmcli nmtui nslookup ntalk ntpdate ntpq
+        ntpstat ntptime openssl ping ping6 proxytunnel rcp rfkill rlogin route rpcclient rsh rsync scp sendmail
+        sftp siege smbclient sntp socat sqlmap ss ssh-add ssh-copy-id ssh-keygen ssh-keyscan strongswan swaks
+        talk tc tcpdump tcpflow tcptraceroute telnet tftp tracepath traceroute traceroute6 tshark ufw vconfig
+        vegeta w3m websocat wg wg-quick wget whois wireshark wrk xh youtube-dl yt-dlp zmap
     """,
     "packages": """
         add-apt-repository ant apk apt apt-add-repository apt-cache apt-config apt-file apt-get apt-key
@@ -90,12 +88,11 @@ _NAMES = {
         dlocate dnf dnf5 do-release-upgrade dotnet dpkg dpkg-deb dpkg-divert dpkg-query dpkg-reconfigure
         dpkg-statoverride dub emerge eopkg equery eselect flatpak fnm gem ghcup go gofmt gradle gradlew guix
         hatch helmfile lein leiningen lerna luarocks mamba mas microdnf micromamba mise mix mvn mvnw n
-        needrestart nimble nix nix-build nix-channel nix-env nix-shell nix-store nixos-rebuild npm npx nuget
-        nvm nx opam opkg pacman pants paru pdm pear pecl pip pip3 pipenv pipx pkg pkg_add pkg_delete pkgin
-        pnpm pnpx poetry popularity-contest port ppa-purge pyenv qlist raco rbenv rebar3 rpm rush rustup rvm
-        rye sbt scoop sdk slackpkg snap softwareupdate stack swupd tasksel tdnf tlmgr turbo
-        unattended-upgrade uv uvx vcpkg virtualenv volta winget xbps-install xbps-query xbps-remove yarn yay
-        yum zypper
+        needrestart nimble nix nix-build nix-channel nix-env nix-shell nix-store nixos-rebuild npm npx nuget nvm
+        nx opam opkg pacman pants paru pdm pear pecl pip pip3 pipenv pipx pkg pkg_add pkg_delete pkgin pnpm pnpx
+        poetry popularity-contest port ppa-purge pyenv qlist raco rbenv rebar3 rpm rush rustup rvm rye sbt scoop
+        sdk slackpkg snap softwareupdate stack swupd tasksel tdnf tlmgr turbo unattended-upgrade uv uvx vcpkg
+        virtualenv volta winget xbps-install xbps-query xbps-remove yarn yay yum zypper
     """,
     "scripts": """
         awk gawk gsed mawk nawk original-awk sed
@@ -107,59 +104,58 @@ _NAMES = {
     "shellbuiltins": """
         . : [ alias bg bind break builtin caller cd command compgen complete compopt continue coproc declare
         dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local
-        logout mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend
-        test times trap true type typeset ulimit umask unalias unset wait
+        logout mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend test
+        times trap true type typeset ulimit umask unalias unset wait
     """,
     "storage": """
-        addpart automount badblocks bindfs blkdiscard blkid blkzone blockdev btrfs btrfstune ceph cfdisk
-        cgdisk cifsiostat cryptsetup debugfs debugreiserfs delpart dmsetup dosfsck dumpe2fs e2freefrag
-        e2fsck e2label e4defrag edquota eject encfs exfatlabel exportfs fatlabel fdformat fdisk filefrag
-        fsadm fsck fsck. fsfreeze fstrim fusermount fusermount3 gcsfuse gdisk gluster gocryptfs growpart
-        hdparm iscsiadm kpartx losetup lsblk lsiscsi lvchange lvconvert lvcreate lvdisplay lvextend lvm
-        lvmconfig lvmdiskscan lvmdump lvreduce lvremove lvrename lvresize lvs lvscan mdadm mkdosfs mke2fs
-        mkfs mkfs. mkntfs mkswap mkudffs mount mount.cifs mount.nfs mountstats multipath newfs nfsiostat
-        nfsstat ntfsfix ntfsresize nvme nwipe parted partprobe partx pmount pumount pvchange pvck pvcreate
-        pvdisplay pvmove pvremove pvresize pvs pvscan quota quotacheck quotaoff quotaon rados rbd repquota
-        resize2fs rpcinfo s3fs sdparm setquota sfdisk sg_inq sgdisk showmount smartctl smbstatus sshfs
-        swaplabel tune2fs udisksctl umount veracrypt vgcfgbackup vgcfgrestore vgchange vgck vgcreate
-        vgdisplay vgexport vgextend vgimport vgmerge vgreduce vgremove vgrename vgs vgscan vgsplit wipefs
-        xfs_admin xfs_fsr xfs_growfs xfs_info xfs_repair zdb zerofree zfs zpool
+        addpart automount badblocks bindfs blkdiscard blkid blkzone blockdev btrfs btrfstune ceph cfdisk cgdisk
+        cifsiostat cryptsetup debugfs debugreiserfs delpart dmsetup dosfsck dumpe2fs e2freefrag e2fsck e2label
+        e4defrag edquota eject encfs exfatlabel exportfs fatlabel fdformat fdisk filefrag fsadm fsck fsck.
+        fsfreeze fstrim fusermount fusermount3 gcsfuse gdisk gluster gocryptfs growpart hdparm iscsiadm kpartx
+        losetup lsblk lsiscsi lvchange lvconvert lvcreate lvdisplay lvextend lvm lvmconfig lvmdiskscan lvmdump
+        lvreduce lvremove lvrename lvresize lvs lvscan mdadm mkdosfs mke2fs mkfs mkfs. mkntfs mkswap mkudffs
+        mount mount.cifs mount.nfs mountstats multipath newfs nfsiostat nfsstat ntfsfix ntfsresize nvme nwipe
+        parted partprobe partx pmount pumount pvchange pvck pvcreate pvdisplay pvmove pvremove pvresize pvs
+        pvscan quota quotacheck quotaoff quotaon rados rbd repquota resize2fs rpcinfo s3fs sdparm setquota
+        sfdisk sg_inq sgdisk showmount smartctl smbstatus sshfs swaplabel tune2fs udisksctl umount veracrypt
+        vgcfgbackup vgcfgrestore vgchange vgck vgcreate vgdisplay vgexport vgextend vgimport vgmerge vgreduce
+        vgremove vgrename vgs vgscan vgsplit wipefs xfs_admin xfs_fsr xfs_growfs xfs_info xfs_repair zdb
+        zerofree zfs zpool
     """,
     "system": """
         aa-complain aa-disable aa-enforce aa-status acpi addgroup adduser apparmor_parser arch atop auditctl
-        augenrules aureport ausearch authselect biosdecode bmon btm btop busctl chage chfn chgpasswd
-        chkconfig chpasswd chsh coredumpctl cpu-checker cpuid cpupower_ crontab ctop dbus-monitor dbus-send
-        delgroup deluser depmod dmesg dmidecode dracut dstat faillog fastfetch free fuser gdbus getcap
-        getenforce getent getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv
-        grub-install grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl htop hwinfo_ id ifstat
-        iftop init insmod inxi iostat iotop ipcs ipmitool_ isainfo journalctl kexec kill killall killall5
-        kvm-ok last lastb lastlog ldconfig ldd loadavg locale localectl logger loginctl logrotate lsattr
-        lsb_release lscpu lsdev lshw lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lslogins_ lsmem lsmod
-        lsns lsof lspci lsscsi lstopo lstopo-no-graphics lsusb machine machinectl mcookie mesg mkinitcpio
-        mkinitrd modinfo modprobe mount_ mpstat neofetch nethogs networkctl newgrp newusers nmon nstat
-        numastat numfmt nvidia-smi nvidia-smi_ os-prober_ osqueryi_ pam-auth-update passwd pct pgrep pidof
-        pidstat pidstat_ pkill pmap poweroff powertop procinfo ps pstree pv pvesh pveum pwconv pwdx qdbus qm
-        rc-service rc-status rc-update realm reboot renice resolvectl rmmod rocm-smi_ runlevel sar
-        screenfetch semodule sensors service sestatus setenforce sg shutdown skill slabtop slay smem snice
-        sulogin_ supervisorctl sw_vers swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls
-        systemd-cgtop systemd-delta systemd-detect-virt systemd-escape systemd-id128 systemd-path
-        systemd-resolve sysv-rc-conf telinit timedatectl tload top tuned-adm uac uname update-alternatives
-        update-grub update-initramfs update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr
-        vipw virsh virt-what visudo vm_stat vmstat w wall who whoami write xe xkill xl zkill
+        augenrules aureport ausearch authselect biosdecode bmon btm btop busctl chage chfn chgpasswd chkconfig
+        chpasswd chsh coredumpctl cpu-checker cpuid cpupower_ crontab ctop dbus-monitor dbus-send delgroup
+        deluser depmod dmesg dmidecode dracut dstat faillog fastfetch free fuser gdbus getcap getenforce getent
+        getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv grub-install grub-mkconfig
+        grub2-mkconfig grubby halt hostid hostnamectl htop hwinfo_ id ifstat iftop init insmod inxi iostat iotop
+        ipcs ipmitool_ isainfo journalctl kexec kill killall killall5 kvm-ok last lastb lastlog ldconfig ldd
+        loadavg locale localectl logger loginctl logrotate lsattr lsb_release lscpu lsdev lshw lsinitramfs
+        lsinitrd lsipc lsirq lslocks lslogins lslogins_ lsmem lsmod lsns lsof lspci lsscsi lstopo
+        lstopo-no-graphics lsusb machine machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe mount_
+        mpstat neofetch nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi nvidia-smi_
+        os-prober_ osqueryi_ pam-auth-update passwd pct pgrep pidof pidstat pidstat_ pkill pmap poweroff
+        powertop procinfo ps pstree pv pvesh pveum pwconv pwdx qdbus qm rc-service rc-status rc-update realm
+        reboot renice resolvectl rmmod rocm-smi_ runlevel sar screenfetch semodule sensors service sestatus
+        setenforce sg shutdown skill slabtop slay smem snice sulogin_ supervisorctl sw_vers swapoff swapon sync
+        sysctl systemctl systemd-analyze systemd-cgls systemd-cgtop systemd-delta systemd-detect-virt
+        systemd-escape systemd-id128 systemd-path systemd-resolve sysv-rc-conf telinit timedatectl tload top
+        tuned-adm uac uname update-alternatives update-grub update-initramfs update-rc.d uptime useradd userdel
+        usermod users utmpdump uuidgen vigr vipw virsh virt-what visudo vm_stat vmstat w wall who whoami write
+        xe xkill xl zkill
     """,
     "text": """
-        addr2line apropos b2sum b3sum base32 base64 basename basenc bat batcat bzcat c++filt cal cat ccze
-        cheat cksum cloc cmp col colordiff colrm column comm cowsay cowthink crc32 csplit csvcut csvgrep
-        csvjson csvlook csvsort csvstat cut datamash date df diff diff3 diffstat dir dirname dnsdomainname
-        domainname dos2unix du envsubst exa expand expr eza factor figlet file findmnt fmt fold fx getconf
-        getfacl getfattr getopt gron gzcat hd head hexdump hexyl highlight hostname iconv in2csv info
-        infocmp jless join jq less locate logname lolcat look ls lsd lz4cat mac2unix man md5 md5sum mdcat
-        mktemp mlr more most mountpoint namei ncal nisdomainname nl nm nproc objdump od paste patch pathchk
-        pg plocate pr printenv ptx_ pygmentize readelf readlink realpath recode rev rlog scc sdiff seq
-        sha1sum sha224sum sha256sum sha384sum sha512sum shasum shuf size sleep sloccount sort split sponge
-        stat strings sum tac tail tee tidy tldr toilet tokei tput tr tree tsort tty unexpand uniq unix2dos
-        unvis usleep vdir vis wc wdiff whatis whereis which xmllint xsv xxd xxhsum xzcat yes ypdomainname yq
-        zcat zcmp zdiff zless zmore zstdcat
+        addr2line apropos b2sum b3sum base32 base64 basename basenc bat batcat bzcat c++filt cal cat ccze cheat
+        cksum cloc cmp col colordiff colrm column comm cowsay cowthink crc32 csplit csvcut csvgrep csvjson
+        csvlook csvsort csvstat cut datamash date df diff diff3 diffstat dir dirname dnsdomainname domainname
+        dos2unix du envsubst exa expand expr eza factor figlet file findmnt fmt fold fx getconf getfacl getfattr
+        getopt gron gzcat hd head hexdump hexyl highlight hostname iconv in2csv info infocmp jless join jq less
+        locate logname lolcat look ls lsd lz4cat mac2unix man md5 md5sum mdcat mktemp mlr more most mountpoint
+        namei ncal nisdomainname nl nm nproc objdump od paste patch pathchk pg plocate pr printenv pygmentize
+        readelf readlink realpath recode rev rlog scc sdiff seq sha1sum sha224sum sha256sum sha384sum sha512sum
+        shasum shuf size sleep sloccount sort split sponge stat strings sum tac tail tee tidy tldr toilet tokei
+        tput tr tree tsort tty unexpand uniq unix2dos unvis usleep vdir vis wc wdiff whatis whereis which
+        xmllint xsv xxd xxhsum xzcat yes ypdomainname yq zcat zcmp zdiff zless zmore zstdcat
     """,
     "vcs": """
         bzr gh git git-lfs gitk glab hg lazygit svn tig
@@ -169,9 +165,9 @@ _NAMES = {
         chroot chrt cpulimit csh dash dbus-run-session direnv doas dtach dumb-init elvish entr env expect
         fakeroot faketime firejail fish flock gosu gtime gtimeout ionice ksh ksh93 linux32 linux64 ltrace
         minicom mksh nice nohup nsenter nu numactl parallel pkexec posh powershell prlimit proxychains pwsh
-        rbash runuser rzsh screen script setarch setpriv setsid sh slogin softlimit ssh ssh-agent sshpass
-        stdbuf strace su su-exec sudo sudoedit systemd-inhibit systemd-run taskset tcsh time timeout tini
-        tmux torsocks toybox unbuffer unshare viddy watch xargs xonsh xvfb-run yash zellij zsh
+        rbash runuser rzsh screen script setarch setpriv setsid sh slogin softlimit ssh ssh-agent sshpass stdbuf
+        strace su su-exec sudo sudoedit systemd-inhibit systemd-run taskset tcsh time timeout tini tmux torsocks
+        toybox unbuffer unshare viddy watch xargs xonsh xvfb-run yash zellij zsh
     """,
 }
 

@@ -1,8 +1,10 @@
 """Programs that read text and print it. Source: the GNU coreutils and util-linux manuals."""
 
 from guard.judge.engine import R1, R2, Call, Program
-from guard.judge.options import Parsed
-from guard.judge.rules import custom, many, reader, table
+from guard.judge.options import Grammar, Parsed
+from guard.judge.rules import custom, many, perform, reader, table, verbs
+from guard.judge.shell.syntax import Word
+from guard.judge.tables import names
 
 EXAMPLES = {
     "R0": ("cat /etc/os-release", "head -n 5 f", "head -5 f", "tail -f /var/log/syslog", "wc -l f",
@@ -43,6 +45,10 @@ def _tee(call: Call, parsed: Parsed) -> None:
 
 
 def _date(call: Call, parsed: Parsed) -> None:
+    if parsed.has("--rfc-3339") and (parsed.value("--rfc-3339") or call.word) is not None:
+        form = parsed.value("--rfc-3339")
+        if form is None or (form.value or "") not in ("date", "seconds", "ns", "s", "sec", "d"):
+            call.opaque("a form that the text does not tell", form)
     for word in parsed.operands:
         value = word.value
         if value is not None and value.startswith("+"):
@@ -51,8 +57,6 @@ def _date(call: Call, parsed: Parsed) -> None:
             continue
         if value is None and word.quoted:
             call.flag("options-from-expansion")
-            continue
-        if parsed.has("-j"):
             continue
         call.note(R2, "date.set", "sets the clock", word)
 
@@ -80,13 +84,50 @@ def _xxd(call: Call, parsed: Parsed) -> None:
         call.writes(operands[1])
 
 
-def _jq(call: Call, parsed: Parsed) -> None:
-    for word in parsed.operands[1:]:
-        call.reads(word)
+_JQ = Grammar(
+    "-n,--null-input -r,--raw-output -j,--join-output -a,--ascii-output -C,--color-output -M,--monochrome-output "
+    "-c,--compact-output -e,--exit-status -s,--slurp -R,--raw-input -S,--sort-keys --tab --args --jsonargs "
+    "-f,--from-file:!read -L,--library-path:!config --seq --stream --stream-errors --indent: -h,--help -V,--version "
+    "-0 --raw-output0 --unbuffered --ascii -b,--binary --build-configuration"
+)
+_JQ_PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"))
+
+
+def _jq(call: Call) -> None:
+    """jq: options that take two words (a name, then a text or a file) stand apart from the grammar."""
+    words: list[Word] = []
+    at, data = 0, False
+    while at < len(call.args):
+        word = call.args[at]
+        if word.value in _JQ_PAIRS:
+            if word.value in ("--slurpfile", "--rawfile", "--argfile") and at + 2 < len(call.args):
+                call.reads(call.args[at + 2])
+            at += 3
+            continue
+        data = data or word.value in ("--args", "--jsonargs")
+        words.append(word)
+        at += 1
+    parsed = _JQ.parse(words)
+    perform(call, parsed)
+    for word in parsed.unknown:
+        call.note(R2, "jq.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+    if parsed.loose:
+        call.flag("options-from-expansion")
+    files = parsed.operands if parsed.has("-f") else parsed.operands[1:]
+    if not data:
+        for word in files:
+            call.reads(word)
 
 
 def _yq(call: Call, parsed: Parsed) -> None:
     inplace = parsed.has("-i")
+    for word in parsed.operands[:2]:
+        # load("f") and its kin read any file.
+        text = call.value(word) or word.shape
+        for piece in text.split('"')[1::2] if "load" in text else ():
+            call.reads(Word(word.span, piece, (), True))
+    if any(word.value in ("shell-completion", "completion") for word in parsed.operands[:1]):
+        return
     for word in parsed.operands[1:]:
         (call.writes if inplace else call.reads)(word)
     if inplace and len(parsed.operands) < 2:
@@ -106,10 +147,68 @@ def _less(call: Call, parsed: Parsed) -> None:
     call.flag("helper")
     for word in parsed.operands:
         if word.value is not None and word.value.startswith("+"):
-            if word.value[1:2] not in ("F", "G", "/", "?", "") and not word.value[1:].isdigit():
+            given = word.value[1:]
+            if not (
+                given in ("", "F", "G", "g", "p", "+F", "+G")
+                or given.isdigit()
+                or (given[0] in "/?" and "\n" not in given)
+            ):
                 call.note(R2, "less.command", "runs a command from inside the pager", word)
             continue
         call.reads(word)
+
+
+def _urls(call: Call, parsed: Parsed) -> None:
+    """A file operand that is an address is fetched."""
+    for word in parsed.operands:
+        if "://" in (word.value or word.shape):
+            call.note(R2, f"{call.name}.fetch", "fetches from an address", word, "law 10")
+
+
+def _response_file(call: Call, parsed: Parsed) -> None:
+    """binutils take options from `@FILE`."""
+    for word in parsed.operands:
+        if (word.value or "").startswith("@"):
+            call.note(R2, f"{call.name}.options-file", "takes options from a file that is not read here", word, "law 2")
+
+
+_MILLER_READS = names("""
+altkv bar bootstrap bottom cat count count-distinct count-similar cut decimate fill-down fill-empty format-values
+fraction
+gap grep group-by group-like gsub having-fields head histogram json-parse json-stringify join label latin1-to-utf8
+least-frequent merge-fields most-frequent nest nothing regularize rename reorder repeat reshape sec2gmt sec2gmtdate
+seqgen
+sort sort-within-records sparsify split-join split-lines split-words ssub stats1 stats2 step sub summary tac
+template top
+utf8-to-latin1 unflatten flatten uniq unspace unsparsify
+""")
+
+
+def _miller(call: Call) -> None:
+    """mlr: a chain of verbs; put, filter, tee and split have a language or files of their own."""
+    words = list(call.args)
+    at = 0
+    while at < len(words) and (words[at].value or "x").startswith("-"):
+        option = words[at].value
+        if option in ("-I", "-n", "-s", "--from", "--mfrom", "--ofmt", "--nr-progress-mod", "--load", "--mload") or (
+            option or ""
+        ).startswith("--prepipe"):
+            if option == "--from" and at + 1 < len(words):
+                call.reads(words[at + 1])
+                at += 2
+                continue
+            call.note(R2, "mlr.option", f"{option} writes in place, runs a program or a script", words[at])
+        at += 2 if option in ("--ifs", "--ofs", "--fs", "--ips", "--ops", "--ps", "--irs", "--ors", "--rs") else 1
+    rest = words[at:]
+    if not rest:
+        return
+    heads = [rest[0], *(rest[i + 1] for i, word in enumerate(rest[:-1]) if word.value == "then")]
+    for word in heads:
+        if word.value not in _MILLER_READS and word.value not in ("help", "version", "--version", "--help"):
+            call.note(R2, "mlr.verb", f"{word.shape} can write files or run programs", word)
+    for word in rest[1:]:
+        if word.value is not None and "/" in word.value:
+            call.reads(word)
 
 
 PLAIN = reader()
@@ -117,29 +216,44 @@ DATA = custom(lambda call: None, plain=True)
 """Words that only mean themselves: `echo --force` deletes nothing."""
 PROGRAMS: dict[str, Program] = {
     **many(
-        "cat head wc tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd column colrm col "
+        "cat head wc tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd column col "
         "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum zcat bzcat "
-        "xzcat zstdcat lz4cat gzcat zmore "
-        "look ptx_ tsort factor c++filt "
-        "mdcat jless gron ccze lolcat figlet toilet hexyl " "wdiff zdiff zcmp b3sum xxhsum crc32 tokei pr", PLAIN,),
+        "xzcat zstdcat lz4cat gzcat look tsort factor ccze lolcat figlet toilet hexyl zdiff zcmp b3sum xxhsum crc32 "
+        "pr", PLAIN),
+    "colrm": table("", operands="none", level="R1", text="takes columns out of a text"),
+    **many("tokei c++filt jless", reader("", plain=False)),
+    **many("gron mdcat", reader("", plain=False, check=lambda call, parsed: _urls(call, parsed))),
+    "wdiff": reader("-a,--auto-pager!exec -t,--terminal -l,--less-mode -1 -2 -3 -d,--diff-input -i -n -p -s "
+        "-y: -z: -w: -x: -h -v -C -K -o,--output:!write", unknown="R2"),
     **many("colordiff diffstat", reader("-p:!ok -o:!write", plain=False, unknown="R0")),
     "diff3": reader("--diff-program:!exec", unknown="R0"),
     **many("cloc scc sloccount", reader(
-            "--out:!write --report-file:!write --sql:!write --extract-with:!exec -o,--output:!write "
-            "--config:!config --diff-list-file:!write --counted:!write --ignored:!write --found:!write "
-            "--categorized:!write --write-lang-def:!write --unicode:!ok", plain=False, operands="data", unknown="R0")),
-    "highlight": reader("-o,--output:!write -O,--out-format: -d,--outdir:!write --plug-in:!exec --config-file:!exec "
-        "--data-dir:!exec -S,--syntax: -s,--style: -i,--input:!read -c,--style-outfile:!write", plain=False,
-        unknown="R0"),
+            "--by-file --by-file-by-lang --diff --git --exclude-dir: --exclude-ext: --exclude-lang: --include-lang: "
+            "--include-ext: --json --yaml --csv --xml --md --quiet --progress-rate: --vcs: --fullpath --hide-rate "
+            "--sum-reports --max-file-size: --not-match-d: --not-match-f: --match-d: --match-f: --follow-links "
+            "--skip-uniqueness "
+            "--processes: --show-lang --show-ext --timeout: --list-file:!read --percent: --no-complexity -f,--format: "
+            "-s,--sort: -w,--wide -i: -x: -l,--languages --no-cocomo --no-size -v --version -h --help --3 "
+            "--summary-cutoff: "
+            "--out:!write --report-file:!write --sql:!write -o,--output:!write", plain=False, operands="data",
+            unknown="R2", check=lambda call, parsed: call.flag("helper"))),
+    "highlight": table("", level="R1", text="writes what it colours, and a style sheet beside it"),
     **many("cowsay cowthink", reader("-f:!exec -l -e: -T: -W: -n -b -d -g -p -s -t -w -y", operands="data",
             plain=False, unknown="R0")),
-    **many("nm strings objdump readelf size addr2line", reader("--plugin:!exec -w", unknown="R0")),
+    **many("nm strings objdump readelf size addr2line", reader("--plugin:!exec --debuginfod!net", unknown="R0",
+            check=lambda call, parsed: _response_file(call, parsed))),
     "fx": table("", operands="data", level="R2", text="runs what it is given as JavaScript"),
     "sdiff": reader("-o,--output:!write --diff-program:!exec", unknown="R0"),
-    "xmllint": reader("single --output:,-output:,-o:!write --shell,-shell!exec --noout,-noout --xpath,-xpath: "
-        "--format,-format --schema,-schema: --c14n --valid -", unknown="R0"),
-    "tidy": reader("single -m,-modify!R1 -o,-output:!write -f,-file:!write -q -quiet -e -errors -xml -i -indent "
-        "-asxml -h -config:", unknown="R0"),
+    "xmllint": reader("single --output,-output,-o:!write --shell,-shell!exec --noout,-noout --xpath,-xpath: "
+        "--format,-format --pretty: --schema,-schema: --relaxng: --dtdvalid: --schematron: --c14n --c14n11 --exc-c14n "
+        "--valid --postvalid --html --xmlout --recover --nonet --noent --nowarning --noblanks --nocdata --nodefdtd "
+        "--huge --encode: --stream --sax --timing --version --debug --copy --dropdtd --nsclean --path: --oldxml10 "
+        "--xinclude --quiet --repeat --compress -", unknown="R2", check=lambda call, parsed: _urls(call, parsed)),
+    "tidy": reader("single -m,-modify!R1 -o,-output:!write -f,-file:!write -q,-quiet -e,-errors -xml -i,-indent "
+        "-asxml -asxhtml -ashtml -h,-help -v,-version,--version -config:!config -w,-wrap: -c,-clean -b,-bare "
+        "-n,-numeric -u,-upper -utf8 -raw -ascii -latin1 -omit -g,-gdoc --show-warnings: --show-errors: --show-info: "
+        "--tidy-mark: --quiet: --wrap: --indent: --doctype: --drop-empty-elements: -help-config -show-config",
+        unknown="R2"),
     "pygmentize": reader("-o:!write -l: -f: -O: -P: -x!exec -g -N: -S: -L -a: -s -v -h -F:", plain=False),
     "bat": reader("--pager:!exec -l,--language: -p,--plain -n,--number --style: -r,--line-range: --color: "
         "-A,--show-all --theme: -H: -P --paging: --list-languages --list-themes -f -d --diff --tabs: "
@@ -166,8 +280,10 @@ PROGRAMS: dict[str, Program] = {
     **many("ls dir vdir lsd exa eza stat file readlink realpath pathchk tree du df namei getfacl getfattr "
         "mountpoint findmnt " "cksum which whereis locate plocate whatis apropos", reader("", operands="data")),
     "ls": reader("", operands="data"),
-    "file": reader("-C,--compile!R1 -m,--magic-file: -f,--files-from:!read -z,--uncompress -Z -S", operands="data",
-        unknown="R0"),
+    "file": reader("-C,--compile!R1 -m,--magic-file: -f,--files-from:!read -z,--uncompress -Z -S -s,--special-files "
+        "-b,--brief -i,--mime -L,--dereference -k -p -r -0 -N -n -F: -e: -P: -v -d -h -l -E", operands="data",
+        unknown="R0", check=lambda call, parsed: [call.reads(word) for word in parsed.operands] and None
+        if parsed.has("-s") else None),
     "tree": reader("-o:!write -R!R1 -H: -L: -I: -P: --filelimit: --charset: -T: --timefmt: --sort? --fromfile "
         "--gitfile: --infofile: --filesfrom: --prune --noreport --matchdirs --dirsfirst --metafirst --gitignore",
         operands="data", unknown="R0"),
@@ -193,23 +309,31 @@ PROGRAMS: dict[str, Program] = {
     "xxd": reader("single -a,-autoskip -b,-bits -c,-cols: -C,-capitalize -d -E,-EBCDIC -e -g,-groupsize: -h,-help "
         "-i,-include -l,-len: -n,-name: " "-o: -p,-ps,-postscript,-plain -r,-revert -R: -s,-seek: -u -v,-version",
         operands="data", check=_xxd, unknown="R2"),
-    "jq": reader("-n,--null-input -r,--raw-output -j,--join-output -a,--ascii-output -C -M -c,--compact-output -e "
-        "-s,--slurp -R,--raw-input -S,--sort-keys --tab --arg: "
-        "--argjson: --slurpfile: --rawfile: --args --jsonargs -f,--from-file:!read -L: --seq --stream "
-        "--indent: -h -V -0 --raw-output0", operands="data", check=_jq),
+    "jq": custom(_jq, plain=True),
     "yq": reader("-i,--inplace,--in-place -P,--prettyPrint -r,--raw-output,--unwrapScalar? -o,--output-format: "
         "-p,--input-format: -y,-Y -j -s,--split-exp:!R1 -n,--null-input -N -e,--exit-status -C -M "
         "-I,--indent: " "-c -S --arg: --from-file: -V --version -h --help -v --no-colors --no-doc", operands="data",
         check=_yq, unknown="R0", plain=False),
-    **many("less more most zless pg", reader(
+    **many("less more most zless zmore pg", reader(
             "-o,--log-file:!write -O,--LOG-FILE:!write -k,--lesskey-file:!exec --lesskey-src:!exec "
+            "--save-marks!R1 "
             "--lesskey-content:!exec -t,--tag: -T,--tag-file: -p: -P: -x: -y: -z: -b: -h: -j: -[0-9]",
             operands="data", check=_less, plain=False, unknown="R0")),
     "man": reader("-P,--pager:!exec -H,--html?!exec -X? -T? -Z -t -C,--config-file:!config -M,--manpath:!config -k "
-        "-f -a -w -W -K -l -S: -s: -L: -m: -e: -E: -p: -r: -R: -u --help --version", operands="data", check=_man,
+        "-f -a -w -W -K -l -S: -s: -L: -m: -e: -E: -p,--preprocessor:!R2 -r,--prompt:!R2 -R: -u,--update!R1 "
+        "-c,--catman!R1 --help --version", operands="data", check=_man,
         plain=False, unknown="R0"),
-    **many("info tldr cheat", reader("-o,--output:!write --restore:!R2 --dribble:!write -u,--update!R1",
-            operands="data", plain=False, unknown="R0")),
+    "info": reader("-o,--output:!write --restore:!R2 --dribble:!write --init-file:!config --debug: -k,--apropos: "
+    "-n,--node: "
+        "-f,--file: -a,--all -w,--where,--location --usage -O,--show-options --subnodes --index-search: --vi-keys "
+        "-d: -h --help --version --strict-node-location --raw-escapes --no-raw-escapes --speech-friendly",
+        operands="data", plain=False, unknown="R2"),
+    "tldr": reader("-u,--update!R1 -c,--clear-cache!R2 -p,--platform: -L,--language: -l,--list -r,--raw -m,--markdown "
+        "-s,--search: -f,--render:!read -q -v,--version -h,--help --color: --linux --osx --short-options "
+        "--long-options",
+        operands="data", plain=False, unknown="R2"),
+    "cheat": reader("-c,--colorize -d,--directories -l,--list -p,--path: -r,--regex -s,--search: -t,--tag: -T,--tags "
+        "-v,--version -h --help -a,--all", operands="data", plain=False, unknown="R2"),
     "date": reader("-d,--date: --debug -f,--file:!read -I,--iso-8601? -R,--rfc-email --rfc-3339: --resolution "
         "-r,--reference: -s,--set:!R2 -u,--utc,--universal " "-j -v: --help --version", operands="data", check=_date,
         unknown="R2"),
@@ -223,10 +347,15 @@ PROGRAMS: dict[str, Program] = {
     "patch": table(
         "--dry-run -p: -i,--input:!read -d: -R -N -o,--output:!write -b -s -f -t -r: -u -c -e -n -E -Z -T "
         "-F: -l -B: -V: -x: -D:", operands="data", level="R1", text="changes files as a patch says"),
-    "mlr": table("", operands="data", level="R2", text="its language can write files and run programs"),
+    "mlr": custom(lambda call: _miller(call)),
     "sponge": table("-a", operands="write", level="R1"),
-    **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv xsv datamash", reader(
-            "-I!R1 --split:!R1 --prepipe:!exec --prepipex:!exec -o,--output:!write", unknown="R0", plain=False)),
+    **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv", reader("--write-sheets:!R1 --use-sheet-names",
+            unknown="R0", plain=False)),
+    "datamash": reader("", operands="data", plain=False),
+    "xsv": verbs("-h,--help --version --list",
+        """R0 headers|select|slice|search|count|frequency|stats|table|sort|flatten|sample|join|cat|fmt|input|fixlengths|
+        reverse|help
+        R1 split|partition|index""", danger="-o,--output:!write"),
     "vis": PLAIN,
     "unvis": PLAIN,
     "rlog": PLAIN,
