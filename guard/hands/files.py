@@ -18,6 +18,7 @@ import platform
 import pwd
 import stat
 import struct
+import sys
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,7 +42,7 @@ LAST_SERVICE_UID = 999
 """SYS_UID_MAX (login.defs(5)). A folder that root shares with service accounts only, such as /var/log with syslog, is
 used like a sticky one: what counts is the identity of each file."""
 
-_SETGROUPS = {"x86_64": 116, "aarch64": 159}.get(platform.machine())
+_SETGROUPS = {"x86_64": 116, "aarch64": 159}.get(platform.machine()) if sys.platform == "linux" else None
 # The raw call changes this thread alone; libc's setgroups() would change every thread of the process.
 
 _ACL = "system.posix_acl_access"
