@@ -6,7 +6,19 @@ import os
 
 from guard.ledger.state import StateFolder
 from guard.types import Effect, Interference, Level, Status, Verdict
-from tests.ledger.world import CountingIds, FakeLiveness, FixedClock, Judged, asked, change_of, done, ledger_in, read_of
+from tests.ledger.world import (
+    CountingIds,
+    FakeLiveness,
+    FixedClock,
+    Judged,
+    approved,
+    asked,
+    bound,
+    change_of,
+    done,
+    ledger_in,
+    read_of,
+)
 
 KEY = bytes(range(32))
 
@@ -40,16 +52,28 @@ def told(path: str):
     ledger.keep_request(asked("systemctl restart nginx", session="c-1"), change_of())
     forced = Judged("rm -rf /srv/x", Level.R3, [Effect("delete", "/srv/x")], Verdict.REFUSE, forceable=True)
     ledger.keep_request(asked("rm -rf /srv/x", actor="person", client="", call_id=""), forced)
-    change = ledger.begin(asked("systemctl restart nginx"), change_of(), profile="none", enforced="none", stamp="t-7")
+    binding = bound(file_x="[1, 2]")
+    stamp = approved(ledger, binding=binding)
+    change = ledger.begin(
+        asked("systemctl restart nginx"), change_of(), profile="none", enforced="none", stamp=stamp.id, binding=binding
+    )
     ledger.end(change, done(Status.RUNNING, None))
     clock.pass_s(3600)
     ledger.end(change, done(snapshot="s-1"))
     begun = ledger.begin_read(asked("find /"), read_of(), profile="local", enforced="strict")
     ledger.end(begun.execution, done(Status.TIMED_OUT, None, interference=None))
     ledger.note("output_lost", execution=begun.execution, why="no space left for /o/hunter2")
-    with open(path + "/log/000002.jsonl", "ab") as file:
+    newest = max(name for name in os.listdir(path + "/log") if name.endswith(".jsonl"))
+    with open(f"{path}/log/{newest}", "ab") as file:
         file.write(b'{"format":1,"seq":99,"at":"2026-1')
     ledger.note("notice", code="selftest", text="after a torn line")
     ledger.begin_read(asked("uptime"), read_of(), profile="local", enforced="strict")
+    answered = ledger.keep_request(asked("rm hunter2", session="c-2"), change_of("rm hunter2"))
+    ledger.answers.deny(asked("rm hunter2"), request_id=answered, reason="not now: hunter2")
+    ledger.answers.revoke(approved(ledger).id)
+    lost = ledger.begin(asked("touch /srv/y"), change_of("touch /srv/y"), profile="none", enforced="none")
     liveness.dead = True
+    ledger.answers.resolve(lost, "done", evidence="/srv/y is there")
+    ledger.answers.freeze("maintenance", actor="agent")
+    ledger.answers.thaw()
     return ledger

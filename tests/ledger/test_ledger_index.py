@@ -44,7 +44,7 @@ class Pair:
         for _ in range(count):
             self.clock.pass_s(chance.choice([1, 60, -30]))
             if chance.random() < 0.2:
-                ledger.keep_request(asked(f"rm {chance.random()}"), change_of())
+                ledger.keep_request(asked(f"rm {chance.random()}", client=""), change_of())
             execution = ledger.begin_read(asked(), read_of(), profile="local", enforced="strict").execution
             if chance.random() < 0.8:
                 ledger.end(execution, done(chance.choice(FINALS), 0))

@@ -66,7 +66,9 @@ def test_same_question_has_one_id_and_one_entry(ledger):
     first = ledger.keep_request(asked("rm x"), change_of())
     assert ledger.keep_request(asked("rm x", why="other words", call_id="t2"), change_of()) == first
     assert [entry["kind"] for entry in ledger.entries()] == ["requested"]
-    for other in (asked("rm  x"), asked("rm x", cwd="/"), asked("rm x", actor="person"), asked("rm x", target="ssh:a")):
+    others = ({"command": "rm  x"}, {"cwd": "/"}, {"actor": "person"}, {"target": "ssh:a"})
+    for number, other in enumerate(others):
+        other = asked(**{"command": "rm x", **other}, session=f"c-{number}")
         assert ledger.keep_request(other, change_of()) != first
     assert len(ledger.pending()) == 5
 

@@ -18,7 +18,9 @@ from tests.ledger.world import (
     FakeLiveness,
     FixedClock,
     Judged,
+    approved,
     asked,
+    bound,
     change_of,
     done,
     ledger_in,
@@ -83,13 +85,14 @@ def test_missing_end_from_before_a_reboot_is_unknown(state):
 @pytest.mark.guarantee("G-BEGIN")
 def test_change_is_durable_and_names_its_stamp_and_effects(state):
     ledger = ledger_in(state)
+    stamp = approved(ledger)
     execution = ledger.begin(
-        asked("systemctl restart nginx"), change_of(), profile="none", enforced="none", stamp="t-1"
+        asked("systemctl restart nginx"), change_of(), profile="none", enforced="none", stamp=stamp.id, binding=bound()
     )
-    assert verify(ledger.folder).head_seq == 1
+    assert verify(ledger.folder).head_seq == 2
     ledger.end(execution, done())
     (found,) = ledger.executions().executions
-    assert (found.stamp, found.level, found.effects) == ("t-1", "R2", (("service", "nginx"),))
+    assert (found.stamp, found.level, found.effects) == (stamp.id, "R2", (("service", "nginx"),))
 
 
 def test_detached_change_stays_running_until_its_end(state):

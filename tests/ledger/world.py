@@ -6,12 +6,15 @@ import os
 import sys
 from pathlib import Path
 
+from guard.bound import Binding, Consent
 from guard.clock import utc_text
+from guard.ledger.answers import ToApprove
 from guard.ledger.state import StateFolder
 from guard.ledger.store import Ledger
 from guard.types import Assessment, Captured, Decision, Effect, Level, Outcome, Reason, Request, Status, Verdict
 
 START_MS = 1_796_100_000_000
+CONSENT = Consent("tty", "5" * 64, session="c-9", loginuid=1000, tty="/dev/pts/3", ssh="192.0.2.7 5022 192.0.2.1 22")
 BOOT = "6f1c2a00-0000-4000-8000-000000000001"
 
 
@@ -92,6 +95,22 @@ def change_of(command="systemctl restart nginx", level=Level.R2):
 
 def done(status=Status.SUCCEEDED, exit_code=0, **fields):
     return Outcome(status, exit_code=exit_code, stdout=Captured("ok\n", 3), duration_ms=12, enforced="strict", **fields)
+
+
+def bound(command="systemctl restart nginx", level="R2", *, target="local", **fields) -> Binding:
+    """A binding of a request of `asked`; further fields by keyword (`file_x="…"` is the field `file x`)."""
+    named = {name.replace("_", " "): value for name, value in fields.items()}
+    return Binding({"command": command, "target": target, "level": level, **named})
+
+
+def approved(ledger, request=None, judged=None, binding=None, *, forced=False, request_id="", resolves=(), **terms):
+    """A stamp for a request, given by a person on a terminal."""
+    request = request or asked("systemctl restart nginx")
+    judged = judged or change_of(request.command)
+    binding = binding or bound(request.command, judged.level.name, target=request.target)
+    item = ToApprove(request, judged, binding, request_id, forced, tuple(resolves))
+    (stamp,) = ledger.answers.approve([item], CONSENT, **terms)
+    return stamp
 
 
 def unchanged(text: str) -> str:
