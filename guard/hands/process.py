@@ -29,6 +29,8 @@ CHUNK_BYTES = 1 << 16
 TERM_GRACE_S = 2.0
 KILL_GRACE_S = 2.0
 TICK_S = 0.25
+MOST_WAIT_S = 3600.0
+"""Of one wait, whatever the time limit: epoll_wait(2) takes an int of milliseconds, 24 days."""
 MAX_PROCESSES = 1024
 """For uid 0, which RLIMIT_NPROC does not bind: more than this many new threads on the machine during a run
 make us count, and more than this many of the run's own end it."""
@@ -229,7 +231,7 @@ class _Child:
     ) -> bool:
         """Reads what is there, once per pipe. False when nothing came in time."""
         got = False
-        for key, _ in selector.select(max(0.0, wait_s)):
+        for key, _ in selector.select(min(max(0.0, wait_s), MOST_WAIT_S)):
             stream = self.pipes.get(key.fd)
             if stream is None:
                 continue
