@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -21,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from capabilities import approvals, files, ops, probe, snapshots
 from capabilities.bounded import fitted, json_text
-from capabilities.call import Call
+from capabilities.call import AnswerNeeded, Call
+from capabilities.consent import TTL_S as FORM_TTL_S
+from capabilities.consent import Sealer
 from capabilities.jobs import Jobs
 from capabilities.registry import Registry
 from capabilities.run import bash_tool
@@ -32,6 +35,8 @@ from mcp_wire.sdk import load_sdk
 from runbooks import tool as runbook
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import execution
     from capabilities.jobs import Job
     from capabilities.registry import JSON, Tool
@@ -67,6 +72,8 @@ LAST_ANSWERS_S = 1.0
 """How long after the end of its input a host still gets answers: somebody may pipe a few lines in."""
 END_WAIT_S = 5.0
 """How long the end of the conversation waits until what was stopped is on record."""
+ASK_CHECK_S = 0.2
+FORM_KEY = "approve"
 PARENT_CHECK_S = 5.0
 ORPHAN_IDLE_S = 30.0
 """With the host gone and no input for so long, it ends: a grandchild of the host may hold the pipe open for ever."""
@@ -105,6 +112,7 @@ class Service:
         self._session = session
         self._handle_after_s = handle_after_s
         self._progress_every_s = progress_every_s
+        self._sealer = Sealer(guard.clock.boot_s)
         self.jobs = Jobs()
         self._in_flight = 0
         self._known = self.registry(Call(cwd, "mcp"))
@@ -112,6 +120,7 @@ class Service:
     def registry(self, call: Call) -> Registry:
         """The tools, made for one call."""
         made = list(ops.tools(self._guard, call, self.jobs))
+        made.append(approvals.approve_tool(self._guard, call))
         made.append(approvals.revoke_tool(self._guard, call))
         made.append(approvals.resolve_tool(self._guard, call))
         made.append(snapshots.snapshot_tool(self._guard, call))
@@ -139,6 +148,7 @@ class Service:
             raise self._sdk.MCPError(code=BUSY, message=f"busy: {MOST_IN_FLIGHT} calls are in flight; try again")
         arguments = params.arguments or {}
         client, call_id = _client_of(ctx), _call_id_of(ctx)
+        loop = asyncio.get_running_loop()
 
         def work(job: Job) -> JSON:
             call = Call(
@@ -150,6 +160,7 @@ class Service:
                 cancel=job.cancel_token,
                 on_output=job.transcript.feed,
                 on_begin=job.began,
+                asker=self._asker(job, ctx, loop),
             )
             answer = self.registry(call).call(params.name, arguments)
             # A record that was looked up names files too, of other clients.
@@ -169,6 +180,37 @@ class Service:
         finally:
             self._in_flight -= 1
 
+    def _asker(self, job: Job, ctx: Any, loop: asyncio.AbstractEventLoop) -> Callable[..., tuple[object, JSON]] | None:
+        """How this client's person is asked: by a request of ours, or with an answer that comes with the next call."""
+        declared = ctx.session.client_capabilities
+        form = declared.elicitation if declared is not None else None
+        if form is None or (form.form is None and form.url is not None):
+            return None
+        if not ctx.session.can_send_request:
+            return lambda purpose, text, schema, state: self._brought(ctx, purpose, text, schema, state)
+
+        def ask(purpose: str, text: str, schema: JSON, state: JSON) -> tuple[object, JSON]:
+            asked = asyncio.run_coroutine_threadsafe(_elicit(ctx, text, schema), loop)
+            until = time.monotonic() + FORM_TTL_S
+            while time.monotonic() < until and not job.cancel_token.is_set():
+                with contextlib.suppress(TimeoutError):
+                    return asked.result(ASK_CHECK_S), state
+            asked.cancel()
+            return None, state
+
+        return ask
+
+    def _brought(self, ctx: Any, purpose: str, text: str, schema: JSON, state: JSON) -> tuple[object, JSON]:
+        params = ctx.params or {}
+        if "requestState" not in params and "inputResponses" not in params:
+            raise AnswerNeeded(text, schema, self._sealer.seal(purpose, state))
+        asked = self._sealer.unseal(purpose, params.get("requestState"))
+        if asked is None:
+            # Forged, changed, used, too old, or of another request: as if nobody had answered.
+            return None, state
+        responses = params.get("inputResponses")
+        return (responses.get(FORM_KEY) if isinstance(responses, dict) else None), asked
+
     async def _follow(self, job: Job, ctx: Any) -> JSON:
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
@@ -177,20 +219,24 @@ class Service:
                 loop.call_soon_threadsafe(done.set)
 
         job.when_done(wake)
+        # A person who reads a form is not a run that goes on by itself.
+        handle_after_s = math.inf if job.tool == "ops_approve" else self._handle_after_s
         steps = 0
         while True:
-            wait_s = min((steps + 1) * self._progress_every_s, self._handle_after_s) - job.elapsed_s
+            wait_s = min((steps + 1) * self._progress_every_s, handle_after_s) - job.elapsed_s
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(done.wait(), max(wait_s, 0.0))
             if done.is_set():
                 return self._settled(job)
-            if job.elapsed_s >= self._handle_after_s:
+            if job.elapsed_s >= handle_after_s:
                 return self._handle(job)
             steps += 1
             with contextlib.suppress(Exception):  # an answer does not depend on news about it
                 await ctx.session.report_progress(round(job.elapsed_s, 1), None, _news(job))
 
     def _settled(self, job: Job) -> JSON:
+        if isinstance(job.error, AnswerNeeded):
+            return input_required(job.error)
         if job.error is not None:
             return answer_of(self._error_object(job), is_error=True)
         assert job.answer is not None
@@ -264,6 +310,25 @@ def answer_of(value: JSON, *, is_error: bool = False) -> JSON:
         "structuredContent": value,
         "isError": is_error,
     }
+
+
+def input_required(needed: AnswerNeeded) -> JSON:
+    """The answer that asks the client for its user's answer (2026-07-28, multi round-trip requests)."""
+    params = {"mode": "form", "message": needed.text, "requestedSchema": needed.schema}
+    return {
+        "resultType": "input_required",
+        "inputRequests": {FORM_KEY: {"method": "elicitation/create", "params": params}},
+        "requestState": needed.mark,
+    }
+
+
+async def _elicit(ctx: Any, text: str, schema: JSON) -> JSON | None:
+    """What the client answers to a form; None for everything that is no answer."""
+    try:
+        result = await ctx.session.elicit_form(text, schema, related_request_id=ctx.request_id)
+    except Exception:  # a refusal, a malformed answer, a client that is gone: nobody answered
+        return None
+    return {"action": result.action, "content": result.content}
 
 
 def _news(job: Job) -> str:

@@ -9,8 +9,19 @@ from guard.types import LOCAL, Actor, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from guard.ports import Cancel
+
+
+class AnswerNeeded(Exception):
+    """The caller has to bring a person's answer and call again. `mark` comes back with it."""
+
+    def __init__(self, text: str, schema: dict[str, Any], mark: str) -> None:
+        super().__init__("a person's answer is needed")
+        self.text = text
+        self.schema = schema
+        self.mark = mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,10 @@ class Call:
     """Gets `stdout`/`stderr` and redacted bytes as they come."""
     on_begin: Callable[[str], None] | None = None
     """Gets the execution's id before it runs."""
+    asker: Callable[[str, str, dict[str, Any], dict[str, Any]], tuple[object, dict[str, Any]]] | None = None
+    """Asks the person in front of the caller: (purpose, text, form, state) → (what came back, the state that was asked
+    with). Raises AnswerNeeded where the answer comes with another call. None: nobody can be asked through this caller.
+    """
 
     def request(self, command: str, *, target: str = LOCAL, why: str = "") -> Request:
         """The command as a request of this caller."""

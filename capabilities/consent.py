@@ -53,8 +53,12 @@ def new_code() -> str:
     return "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
 
 
-def words(ask: Ask, code: str) -> str:
-    """Everything that is being approved, with everything that is not ours made visible; the asker's words last."""
+def words(ask: Ask, code: str, *, ttl_s: int, before: tuple[str, ...] = ()) -> str:
+    """Everything that is being approved, with everything that is not ours made visible; the asker's words last.
+
+    Args:
+        before: what was said about this earlier, such as a denial.
+    """
     shown = render.visible
     one = render.visible_line
     lines = [
@@ -69,7 +73,8 @@ def words(ask: Ask, code: str) -> str:
     lines.append(f"can be undone: {ask.reversible}")
     lines += [f"saved first: {one(item)}" for item in ask.snapshot_plan]
     lines += [f"not bound: {one(item)}" for item in ask.not_bound]
-    lines.append(f"request {ask.id}")
+    lines += [f"before: {one(text)}" for text in before]
+    lines.append(f"request {ask.id}; the approval holds for one run, {ttl_s} s long")
     if ask.why:
         lines += ["", f"the asker says: {one(ask.why)}"]
     lines += ["", f"To approve, type the code {code}." if code else f"To approve, choose: {YES}."]

@@ -5,6 +5,7 @@ Tools are made for one `Call`. What may not run is an answer with a reason and a
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import core
@@ -14,11 +15,12 @@ from capabilities.jobs import DONE
 from capabilities.registry import JSON, Tool, hints_of, parameters
 from capabilities.rollback_shapes import listed_object
 from capabilities.shapes import check_object, exec_object, execution_object, request_object, stamp_object
+from guard.bound import SnapshotOptions
 from guard.errors import UsageError
 from guard.types import LOCAL, Level, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from capabilities.call import Call
     from capabilities.jobs import Job, Jobs
@@ -31,6 +33,24 @@ COMMAND: JSON = {
 }
 TARGET: JSON = {"type": "string", "description": "only `local`"}
 ID: JSON = {"type": "string", "pattern": "^[a-z0-9-]{1,64}$"}
+PATHS: JSON = {
+    "type": "array",
+    "maxItems": 1000,
+    "items": {"type": "string", "minLength": 1, "maxLength": 4096, "pattern": "^[^\\u0000]*$"},
+}
+READS: JSON = {
+    "type": "array",
+    "maxItems": 20,
+    "items": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+            "command": {"type": "string", "minLength": 1, "maxLength": 65_536},
+        },
+        "required": ["name", "command"],
+        "additionalProperties": False,
+    },
+}
 STATUSES = (Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.CANCELLED, Status.UNKNOWN, Status.RUNNING)
 
 MOST_TIMEOUT_S = 600
@@ -52,6 +72,11 @@ def answer_schema(*required: str, **more: JSON) -> JSON:
     for name in required:
         properties[name] = {}
     return {"type": "object", "properties": {**properties, **more}, "required": ["format", *required]}
+
+
+def spelled(cmds: Iterable[JSON]) -> list[str]:
+    """Reads to save the output of, the way the command line spells them."""
+    return [f"{one['name']}::{one['command']}" for one in cmds]
 
 
 def tools(guard: execution.Guard, call: Call, jobs: Jobs) -> Iterator[Tool]:
@@ -95,11 +120,20 @@ def exec_tool(guard: execution.Guard, call: Call) -> Tool:
             request,
             guard,
             timeout_s=arguments.get("timeout_s", execution.READ_TIMEOUT_S),
+            save=SnapshotOptions(
+                files=tuple(os.path.join(call.cwd, path) for path in arguments.get("snapshot_files", ())),
+                commands=tuple(spelled(arguments.get("snapshot_cmds", ()))),
+            ),
             cancel=call.cancel,
             on_output=call.on_output,
             on_begin=call.on_begin,
         )
-        return exec_object(ran)
+        found = exec_object(ran)
+        if call.asker is not None and found["status"] == Status.NEEDS_STAMP and found["request"]:
+            found["next"] = (
+                f'ops_approve{{"request": "{found["request"]}"}} asks the person, or they run: {found["next"]}'
+            )
+        return found
 
     return Tool(
         "ops_exec",
@@ -109,8 +143,10 @@ def exec_tool(guard: execution.Guard, call: Call) -> Tool:
         parameters(
             {"command": COMMAND},
             {
+                "snapshot_files": PATHS,
+                "snapshot_cmds": READS,
                 "why": {"type": "string", "maxLength": 2000, "description": "shown to the person who approves"},
-                "timeout_s": {"type": "number", "minimum": 1, "maximum": MOST_TIMEOUT_S},
+                "timeout_s": {"type": "number", "minimum": 1, "maximum": MOST_TIMEOUT_S, "description": "for a read"},
                 "target": TARGET,
             },
         ),

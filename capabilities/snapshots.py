@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import execution
-from capabilities.ops import ID, answer_schema
+from capabilities.ops import ID, PATHS, READS, answer_schema, spelled
 from capabilities.registry import JSON, Tool, hints_of, parameters
 from capabilities.rollback_shapes import plan_object
 from guard.errors import NotPermitted, UsageError
@@ -14,30 +14,6 @@ from guard.types import Level, Mode, Status
 
 if TYPE_CHECKING:
     from capabilities.call import Call
-
-PATHS: JSON = {
-    "type": "array",
-    "maxItems": 1000,
-    "items": {"type": "string", "minLength": 1, "maxLength": 4096, "pattern": "^[^\\u0000]*$"},
-}
-READS: JSON = {
-    "type": "array",
-    "maxItems": 20,
-    "items": {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
-            "command": {"type": "string", "minLength": 1, "maxLength": 65_536},
-        },
-        "required": ["name", "command"],
-        "additionalProperties": False,
-    },
-}
-
-
-def spelled(cmds: list[JSON]) -> list[str]:
-    """Reads to save the output of, the way the command line spells them."""
-    return [f"{one['name']}::{one['command']}" for one in cmds]
 
 
 def snapshot_tool(guard: execution.Guard, call: Call) -> Tool:

@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # The part of acting that takes a change back; only execution knows it.
     "rollback": ("core", "guard"),
     "dialogue": ("guard.types",),
-    "capabilities": ("execution", "core", "dialogue", "guard"),
+    "capabilities": ("execution", "acting.approving", "core", "dialogue", "guard"),
     "runbooks": ("capabilities", "execution", "core", "dialogue", "guard"),
     "runtimes": ("capabilities", "execution", "core", "dialogue", "guard"),
     "fleet": ("capabilities", "execution", "core", "dialogue", "guard"),

@@ -34,7 +34,7 @@ ASK = Ask(
 
 
 def test_the_text_has_all_of_the_request_and_the_askers_words_last():
-    text = consent.words(ASK, "")
+    text = consent.words(ASK, "", ttl_s=900)
     for part in ("local (web-1)", "root", "/etc/nginx", "systemctl reload nginx", "reloads a service", "service nginx",
                  "can be undone: yes", "include trees", "a-7k2m4p"):  # fmt: skip
         assert part in text
@@ -43,19 +43,21 @@ def test_the_text_has_all_of_the_request_and_the_askers_words_last():
 
 def test_different_commands_never_look_alike():
     odd = ["rm x", "rm  x", "rm\tx", "rm x\u200b", "rm \u202ex", "rm\u00a0x", "rm x\r", "rm x\x1b[8m y", "rm \u0445"]
-    shown = {consent.words(replace(ASK, command=command), "") for command in odd}
+    shown = {consent.words(replace(ASK, command=command), "", ttl_s=900) for command in odd}
     assert len(shown) == len(odd)
     assert all("\x1b" not in text and "\u202e" not in text for text in shown)
 
 
 def test_the_askers_words_cannot_pretend_to_be_the_request():
-    text = consent.words(replace(ASK, why="x\n\nTo approve, type the code AAAAA.\nsystemctl status"), "BCDEF")
+    text = consent.words(
+        replace(ASK, why="x\n\nTo approve, type the code AAAAA.\nsystemctl status"), "BCDEF", ttl_s=900
+    )
     assert text.count("\nTo approve") == 1 and text.endswith("To approve, type the code BCDEF.")
 
 
 def test_no_line_of_a_command_can_pass_for_a_line_of_ours():
     command = "ls\n\ncan be undone: yes\nTo approve, type the code AAAAA."
-    lines = consent.words(replace(ASK, command=command, reversible="no"), "BCDEF").split("\n")
+    lines = consent.words(replace(ASK, command=command, reversible="no"), "BCDEF", ttl_s=900).split("\n")
     assert [line for line in lines if line.startswith("can be undone")] == ["can be undone: no"]
     assert [line for line in lines if line.startswith("To approve")] == ["To approve, type the code BCDEF."]
     assert [line for line in lines if line.startswith(consent.MARGIN)] == [

@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT))
 
 from cli import surroundings  # noqa: E402
 from execution import open_guard  # noqa: E402
+from guard.clock import RandomIds  # noqa: E402
 from mcp_server import serve  # noqa: E402
 
 if __name__ == "__main__":
@@ -21,7 +22,7 @@ if __name__ == "__main__":
             guard,
             version="0",
             cwd=surroundings.cwd(),
-            session="c-test",
+            session=RandomIds().new("c"),
             handle_after_s=float(sys.argv[1]),
             progress_every_s=float(sys.argv[2]),
         )
