@@ -50,9 +50,12 @@ def remember(report: "Report") -> None:
             fd = state.open_file(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder)
             try:
                 write_all(fd, line.encode())
+                # Not synced to the disk: after a crash the file may be empty, and then nothing is remembered.
+                os.rename(fresh, FILE, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError:
+                os.unlink(fresh, dir_fd=folder)
+                raise
             finally:
                 os.close(fd)
-            # Not synced to the disk: after a crash the file may be empty, and then nothing is remembered.
-            os.rename(fresh, FILE, src_dir_fd=folder, dst_dir_fd=folder)
     except (StateError, OSError):
         return

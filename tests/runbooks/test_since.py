@@ -101,6 +101,19 @@ def test_a_memory_that_cannot_be_read_or_written_is_no_error(monkeypatch):
     assert runbook_memory.recall() == {}
 
 
+def test_a_full_disk_leaves_the_old_memory_and_no_scrap(monkeypatch):
+    StateFolder.open(state_path())
+    runbook_memory.remember(report(finding(Severity.OK)))
+
+    def full(fd, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("guard.ledger.state.write_all", full)
+    runbook_memory.remember(report(finding(Severity.OK, "memory", id="memory.available")))
+    assert set(runbook_memory.recall()) == {"disk"}
+    assert os.listdir(Path(state_path()) / runbook_memory.FOLDER) == [runbook_memory.FILE]
+
+
 def test_a_link_in_the_memorys_place_is_not_followed(tmp_path):
     StateFolder.open(state_path())
     victim = tmp_path / "victim"
