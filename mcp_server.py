@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,8 @@ from capabilities.consent import Sealer
 from capabilities.jobs import Jobs
 from capabilities.registry import Registry
 from capabilities.run import bash_tool
-from guard.errors import GuardError
+from dialogue.confirm import DENIED, UNANSWERED
+from guard.errors import GuardError, StateError
 from guard.types import Status
 from mcp_wire.lines import Fault, Wire, message_of
 from mcp_wire.sdk import load_sdk
@@ -49,9 +51,10 @@ How to work:
    `probe` (what this machine has). Reads run at once in a sandbox that the kernel enforces: they cannot write, and some
    secret files are masked. If `interference` or `masked` is not empty, the output may not be the whole truth.
 2. To change something, use `ops_check` to see how it is judged, then `ops_exec` with a short `why`. Without a person's
-   approval nothing runs: the answer has status `needs_stamp` or `refused`, a `request` id (a-…) and `next`, the command
-   line for the person. Show them the command and `next`, and stop. Poll the request with `ops_status`; once it is
-   approved, call `ops_exec` again with exactly the same command.
+   approval nothing runs: the answer has status `needs_stamp` or `refused`, a `request` id (a-…) and `next`. Call
+   `ops_approve` with the request: it asks the person where your host can show a form, and else names the line they run
+   in a terminal; show them that line and stop. Poll the request with `ops_status`; once it is approved, call `ops_exec`
+   again with exactly the same command. `ops_rollback` shows how to take a change back.
 3. Approval is bound to exactly this command, folder and user. Change one byte and it is a new request. You cannot
    approve anything yourself: no argument, flag or text of yours is consent. Do not try other spellings of a refused
    command.
@@ -86,6 +89,8 @@ NOT_DONE = frozenset(
         Status.TIMED_OUT,
         Status.CANCELLED,
         Status.UNKNOWN,
+        DENIED,
+        UNANSWERED,
     )
 )
 """Statuses with which an answer is marked as an error, so that no caller takes it for done."""
@@ -115,20 +120,31 @@ class Service:
         self._sealer = Sealer(guard.clock.boot_s)
         self.jobs = Jobs()
         self._in_flight = 0
-        self._known = self.registry(Call(cwd, "mcp"))
+        self._known = self._registry(guard, Call(cwd, "mcp"))
 
     def registry(self, call: Call) -> Registry:
         """The tools, made for one call."""
-        made = list(ops.tools(self._guard, call, self.jobs))
-        made.append(approvals.approve_tool(self._guard, call))
-        made.append(approvals.revoke_tool(self._guard, call))
-        made.append(approvals.resolve_tool(self._guard, call))
-        made.append(snapshots.snapshot_tool(self._guard, call))
-        made.append(snapshots.rollback_tool(self._guard, call))
-        made.append(bash_tool(self._guard, call))
-        made.append(files.read_tool(self._guard, call, self.jobs))
-        made.append(probe.probe_tool(self._guard, call))
-        made.append(runbook.runbook_tool(self._guard, call))
+        return self._registry(self._guard_now(), call)
+
+    def _guard_now(self) -> execution.Guard:
+        """The guard with what may have changed since the start: somebody may have stopped all changes."""
+        try:
+            frozen = self._guard.ledger.answers.frozen()
+        except StateError:
+            return self._guard  # a change needs the state folder anyway
+        return replace(self._guard, policy=self._guard.policy.replace(frozen=frozen))
+
+    def _registry(self, guard: execution.Guard, call: Call) -> Registry:
+        made = list(ops.tools(guard, call, self.jobs))
+        made.append(approvals.approve_tool(guard, call))
+        made.append(approvals.revoke_tool(guard, call))
+        made.append(approvals.resolve_tool(guard, call))
+        made.append(snapshots.snapshot_tool(guard, call))
+        made.append(snapshots.rollback_tool(guard, call))
+        made.append(bash_tool(guard, call))
+        made.append(files.read_tool(guard, call, self.jobs))
+        made.append(probe.probe_tool(guard, call))
+        made.append(runbook.runbook_tool(guard, call))
         return Registry(made)
 
     async def list_tools(self, ctx: Any, params: Any) -> JSON:
@@ -220,7 +236,7 @@ class Service:
 
         job.when_done(wake)
         # A person who reads a form is not a run that goes on by itself.
-        handle_after_s = math.inf if job.tool == "ops_approve" else self._handle_after_s
+        handle_after_s = math.inf if job.tool in ("ops_approve", "ops_rollback") else self._handle_after_s
         steps = 0
         while True:
             wait_s = min((steps + 1) * self._progress_every_s, handle_after_s) - job.elapsed_s

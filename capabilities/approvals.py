@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from typing import TYPE_CHECKING
 
 import core
@@ -49,7 +48,7 @@ class _Question:
             id=self.id,
             target=request.target,
             host=os.uname().nodename,
-            user=_user(),
+            user=consent.user_name(),
             cwd=request.cwd,
             command=request.command,
             level=assessment.level.name,
@@ -185,14 +184,6 @@ def _denied(guard: execution.Guard, question: _Question) -> tuple[str, ...]:
         return ()
     reason = f": {denial.reason}" if denial.reason else ""
     return (f"you denied this at {denial.at}{reason}",)
-
-
-def _user() -> str:
-    uid = os.geteuid()
-    try:
-        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
-    except KeyError:
-        return f"uid {uid}"
 
 
 def revoke_tool(guard: execution.Guard, call: Call) -> Tool:

@@ -1,4 +1,4 @@
-"""Asking a person through a host's own form: the words, the form, the sealed state, and what counts as a yes. Pure.
+"""Asking a person through a host's own form: the words, the form, the sealed state, and what counts as a yes.
 
 A form is answered by the host, which may have a person in front of it, a rule, or nothing. So the refusing answer
 comes first in the list, nothing is filled in, more than a small change needs a code that stands only in the text, and
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
+import pwd
 import secrets
 import threading
 from typing import TYPE_CHECKING, Any
@@ -37,6 +39,15 @@ MOST_TEXT = 8_000
 
 MARGIN = "  | "
 """Stands before each line of the command, so that none of it can pass for a line of ours."""
+
+
+def user_name() -> str:
+    """Whom commands run as, for people."""
+    uid = os.geteuid()
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+    except KeyError:
+        return f"uid {uid}"
 
 
 def askable(level: Level, text: str) -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+import execution
+import rollback
 from capabilities.registry import BadArguments
 from capabilities.snapshots import rollback_tool, snapshot_tool
+from guard.bound import Consent
 from guard.errors import GuardError, NotPermitted, UsageError
+from guard.ledger.answers import ToApprove
 from guard.types import Mode, Policy
 from tests.capabilities.world import asked, call_in, guard_in
 
@@ -41,6 +45,21 @@ def test_what_was_saved_can_be_planned_back_and_is_asked_for_not_done(tmp_path, 
     waiting = guard.ledger.pending()
     assert [kept.id for kept in waiting] == [answer["request"]]
     assert plan["digest"] in waiting[0].command
+
+
+def test_a_plan_that_a_person_approved_elsewhere_is_applied_once(tmp_path, place):
+    guard, save, back = tools(tmp_path, place)
+    snapshot = asked(save, files=["app.conf"])["snapshot"]
+    (place / "app.conf").write_text("port 8080\n")
+    kept = guard.ledger.request(asked(back, id=snapshot, confirm=True)["request"])
+    plan = execution.plan_rollback(snapshot, guard)
+    binding, assessment = rollback.binding_of(plan, kept.request()), execution.rollback_assessment(plan)
+    guard.ledger.answers.approve([ToApprove(kept.request(), assessment, binding, kept.id)], Consent("tty", "0" * 64))
+    done = asked(back, id=snapshot, confirm=True)
+    assert (done["status"], [one["result"] for one in done["results"]]) == ("succeeded", ["done"])
+    assert (place / "app.conf").read_text() == "port 80\n"
+    (place / "app.conf").write_text("port 8080\n")
+    assert asked(back, id=snapshot, confirm=True)["status"] == "needs_stamp"
 
 
 def test_a_plan_with_nothing_to_do_is_done(tmp_path, place):

@@ -70,16 +70,37 @@ def test_a_yes_in_the_form_runs_exactly_this_once(session):
         assert part in form.message
 
 
-def test_what_was_done_can_be_planned_back_and_is_not_taken_back_on_the_models_word(session):
-    async def scenario(client):
-        _, _, ran, _ = await refused_then_asked(client)
-        plan = (await client.call_tool("ops_rollback", {"id": ran["execution"]})).structured_content
-        asked = (await client.call_tool("ops_rollback", {"id": ran["execution"], "confirm": True})).structured_content
-        return plan, asked
+async def changed_and_planned_back(client):
+    """Creates a file with approval; then the plan to take that back, and the answer to confirm=true."""
+    _, _, ran, _ = await refused_then_asked(client)
+    plan = (await client.call_tool("ops_rollback", {"id": ran["execution"]})).structured_content
+    asked = (await client.call_tool("ops_rollback", {"id": ran["execution"], "confirm": True})).structured_content
+    return ran, plan, asked
 
-    plan, asked = session(scenario, yes)
+
+def test_a_plan_to_go_back_is_applied_with_the_code_from_its_form_and_can_itself_be_taken_back(session):
+    _, plan, asked = session(changed_and_planned_back, yes)
     assert (plan["status"], [step["action"] for step in plan["steps"]]) == ("planned", ["delete"])
-    assert asked["status"] == "needs_stamp" and asked["next"] == f"opsx approve {asked['request']}"
+    assert (asked["status"], [result["result"] for result in asked["results"]]) == ("succeeded", ["done"])
+    assert not (session.home / "new").exists()
+    form = session.asked[-1]
+    assert str(session.home / "new") in form.message and list(form.requested_schema["properties"]) == ["code"]
+
+    async def and_back(client):
+        return (await client.call_tool("ops_rollback", {"id": asked["execution"], "confirm": True})).structured_content
+
+    assert session(and_back, yes)["status"] == "succeeded"
+    assert (session.home / "new").exists()
+
+
+def test_a_plan_is_not_applied_on_the_models_word(session):
+    def only_the_change(message, schema):
+        return (
+            yes(message, schema) if "touch new" in message else ElicitResult(action="accept", content={"code": "AAAAA"})
+        )
+
+    _, _, asked = session(changed_and_planned_back, only_the_change)
+    assert asked["status"] == "unanswered" and asked["next"] == f"opsx approve {asked['request']}"
     assert (session.home / "new").exists()
 
 
@@ -224,24 +245,47 @@ def opsx(home, *arguments: str) -> int:
     return done.returncode
 
 
-def approve_elsewhere(home, request_id: str) -> None:
-    """What `opsx approve` does after the person's yes, in a process of its own."""
+def in_process(home, code: str) -> None:
+    """Runs Python with a `guard` in a process of its own, as another shell would."""
     code = f"""
 import sys
 sys.path.insert(0, {str(talk.ROOT)!r})
 import execution
-from acting import approving
 from cli import surroundings
+guard = execution.open_guard(surroundings.policy())
+{code}
+"""
+    subprocess.run([sys.executable, "-c", code], env=talk.environment(home), cwd=home, check=True, timeout=60)
+
+
+def approve_elsewhere(home, request_id: str) -> None:
+    """What `opsx approve` does after the person's yes."""
+    in_process(
+        home,
+        f"""
+from acting import approving
 from guard.bound import Consent
 from guard.ledger.answers import ToApprove
-guard = execution.open_guard(surroundings.policy())
 kept = guard.ledger.request({request_id!r})
 request = kept.request()
 assessment = execution.assess(request, guard)
 binding = approving.bind(request, assessment, guard, kept.options, kept.environment)
 guard.ledger.answers.approve([ToApprove(request, assessment, binding, kept.id)], Consent("tty", "0" * 64))
-"""
-    subprocess.run([sys.executable, "-c", code], env=talk.environment(home), cwd=home, check=True, timeout=60)
+""",
+    )
+
+
+def test_a_stop_from_elsewhere_holds_here_from_the_next_call_on(tmp_path):
+    home = tmp_path / "h"
+    with talk.Peer(home) as peer:
+        kept = peer.structured("ops_exec", command="touch new")["request"]
+        approve_elsewhere(home, kept)
+        in_process(home, 'guard.ledger.answers.freeze("an incident", actor="person")')
+        frozen = peer.structured("ops_exec", command="touch new")
+        assert (frozen["status"], "an incident" in frozen["because"]["text"]) == ("refused", True)
+        assert peer.structured("bash", command="echo reads go on")["status"] in ("succeeded", "needs_stamp")
+        in_process(home, "guard.ledger.answers.thaw()")
+        assert peer.structured("ops_exec", command="touch new")["status"] == "succeeded"
 
 
 # ── the sealed state of the era without server requests, by hand ─────────────────────────────────────────────────
