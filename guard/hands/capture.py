@@ -228,19 +228,22 @@ class _Looker:
         if not path.startswith("/"):
             raise impossible(path, "is not an absolute path")
         path = os.path.normpath(path)
-        if path in self.left_out:
+        if self._is_left_out(path):
             return
         if (path + "/").startswith(KERNEL_FOLDERS):
             raise impossible(path, "is part of the running kernel, which has no files to put back")
         try:
             located = walker.locate(path)
-            if located.whole in self.left_out:
+            if self._is_left_out(located.whole):
                 return
             self._add_located(walker, located, through)
         except Unsafe as error:
             raise impossible(error.path, error.why, error.hint) from None
         except OSError as error:
             raise _cannot_read(path, error) from None
+
+    def _is_left_out(self, path: str) -> bool:
+        return any(path == left or path.startswith(left + "/") for left in self.left_out)
 
     def add_exact(self, walker: Walker, path: str) -> None:
         """Adds a path that a snapshot holds, wherever its folders lead now."""

@@ -85,6 +85,24 @@ def test_a_folder_that_everybody_can_write(tmp_path):
     capture([PlanItem("file", str(tmp_path / "open" / "file"))], is_secret=never).read(None)
 
 
+def test_the_flag_that_is_named_goes_on_whatever_stands_in_the_way(tmp_path):
+    import shlex
+
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open" / "file").write_text("text")
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "run" / "deep").mkdir(parents=True)
+    os.mkfifo(tmp_path / "it's a pipe")
+    (tmp_path / "one").write_text("text")
+    os.link(tmp_path / "one", tmp_path / "two")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "run" / "deep" / "s"))
+        for path in (tmp_path / "open" / "file", tmp_path / "run", tmp_path / "it's a pipe", tmp_path / "one"):
+            hint = refused(path).rpartition("--no-snapshot-of ")[2]
+            (named,) = shlex.split(hint)
+            capture([PlanItem("file", str(path))], is_secret=never, leave_out=[named]).read(None)
+
+
 def test_a_file_that_cannot_be_read(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_text("text")
