@@ -68,6 +68,17 @@ VERBS = (
         codes=CODES,
     ),
     Verb(
+        "hook",
+        "cli.opsx_hook",
+        "answer an agent host's hook before a tool call; the host runs this, with the call on standard input",
+        usage="claude-code | codex | gemini",
+        options=(Option("settings", "print what to put into the host's settings; changes nothing"),),
+        text="""
+Reads go through `opsx exec`, so that they are enforced and recorded; changes go to a person; what cannot be undone is
+refused. Every fault of its own, and any answer that takes more than 5 s, stops the call (docs/hook.md).""",
+        codes="0 answered · 2 the call is stopped",
+    ),
+    Verb(
         "executions",
         "cli.opsx_records",
         "list what was run, newest first",

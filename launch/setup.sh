@@ -5,6 +5,13 @@ set -u
 here=${0%/*}
 nl='
 '
+# A host waits for its hook's answer, and a set-up takes minutes: the call is stopped instead (exit code 2).
+case "$1 ${2-}" in
+'opsx hook')
+	printf '%s\n' "opsagent hook: the environment of this checkout is missing or does not fit its lock. Nothing was run; a person sets it up with: ${here%/*}/opsx --version" >&2
+	exit 2
+	;;
+esac
 # 0: good; 3: new enough, but cannot make environments; anything else: too old or not a Python at all.
 probe='
 import sys
