@@ -14,7 +14,8 @@ from cli import surroundings
 from cli.command_text import command_of
 from cli.json_text import json_line
 from cli.report import safe, write
-from guard.types import Request, Status, Verdict
+from guard.bound import SnapshotOptions
+from guard.types import Level, Request, Status, Verdict
 
 if TYPE_CHECKING:
     from cli.options import Parsed
@@ -55,7 +56,10 @@ def main(parsed: Parsed) -> int:
     )
     cancel = cancel_on_signals()
     on_output = _pass_on if passthrough else None
-    ran = execution.run(request, guard, timeout_s=timeout_s, cancel=cancel, on_output=on_output)
+    save = SnapshotOptions(
+        tuple(parsed.many("snapshot-file")), tuple(parsed.many("snapshot-cmd")), tuple(parsed.many("no-snapshot-of"))
+    )
+    ran = execution.run(request, guard, timeout_s=timeout_s, save=save, cancel=cancel, on_output=on_output)
     if as_json:
         sys.stdout.write(json_line(exec_object(ran)) + "\n")
     elif passthrough:
@@ -106,6 +110,13 @@ def remarks(ran: execution.Ran) -> None:
         said.append("stopped: it ran longer than the time limit")
     elif outcome.status == Status.CANCELLED:
         said.append("stopped: interrupted")
+    elif outcome.status == Status.SNAPSHOT_FAILED:
+        said.append("nothing was run: what it would change could not be saved; the approval still stands")
+    elif outcome.status == Status.UNKNOWN and outcome.execution is None:
+        said.append("nothing was run")
+    if outcome.execution and ran.assessment.level > Level.R0 and outcome.status not in (Status.RUNNING,):
+        back = f"opsx rollback {outcome.execution}" if outcome.snapshot else "no known way back"
+        said.append(f"{outcome.execution} {outcome.status}; way back: {back}")
     if outcome.interference:
         shown = ", ".join(f"{item.operation} {item.path}".strip() for item in outcome.interference[:5])
         more = len(outcome.interference) - 5

@@ -112,6 +112,7 @@ class Witness:
                     del pending[: newline + 1]
                     if "end" in frame:
                         self._process.wait()
+                        self._process.stdout.close()
                         end: dict[str, Any] = frame["end"]
                         return end
                     if on_output is not None:
