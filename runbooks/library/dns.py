@@ -1,7 +1,7 @@
 """Which name servers are set, and whether this machine finds its own name. It asks no name server."""
 
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.reading import files_command, files_in, is_absent, is_count, not_checked, unreadable, why_not
+from runbooks.reading import files_command, files_in, is_absent, not_checked, why_not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,23 +16,24 @@ USED = 3
 """The C library asks the first three servers only (resolv.conf(5), MAXNS)."""
 
 RESOLV, UPSTREAM, SWITCH = "/etc/resolv.conf", "/run/systemd/resolve/resolv.conf", "/etc/nsswitch.conf"
-PATHS = (RESOLV, UPSTREAM, SWITCH)
+HOSTS = "/etc/hosts"
+PATHS = (RESOLV, UPSTREAM, SWITCH, HOSTS)
 STUBS = ("127.0.0.53", "127.0.0.54")
 """systemd-resolved's own addresses; the servers behind it are in UPSTREAM (systemd-resolved(8))."""
 
 
 def commands(have: "Answers", where: "Where") -> "list[Command]":
-    """The configuration and a look-up of the own name, which the hosts file should answer."""
+    """The configuration only: a look-up would ask a name server, and runbooks send nothing."""
     if "files" in have:
         return []
-    return [Command("files", files_command(PATHS), 3.0), Command("own", ("getent", "ahosts", where.host), 5.0)]
+    return [Command("files", files_command(PATHS), 3.0)]
 
 
 def read(have: "Answers", where: "Where") -> "list[Finding]":
     """Servers, own name, and that no server was asked."""
     answer = have.get("files")
     files = files_in(answer, PATHS)
-    findings = [*_servers(files, answer), _own(have.get("own"), where)]
+    findings = [*_servers(files, answer), _own(files, answer, where)]
     why = Words(
         "runbooks send nothing; try: getent ahosts NAME", "runbook 不发送任何数据，可自行执行：getent ahosts NAME"
     )
@@ -102,43 +103,38 @@ def _servers(files: "dict[str, str]", answer: "Answer | None") -> "list[Finding]
     return findings
 
 
-def _own(answer: "Answer | None", where: "Where") -> Finding:
+def _own(files: "dict[str, str]", answer: "Answer | None", where: "Where") -> Finding:
+    """Whether the machine finds its own name without a name server; sudo and mail programs ask for it at each start."""
     what = Words(f"the own name {where.host}", f"本机名 {where.host}")
-    if answer is not None and answer.ended and answer.exit_code == 2 and not answer.interference:
-        # getent(1): 2 is "not found"; sudo and mail programs then wait for a name server at each start.
-        return Finding(
-            "dns.own-name",
-            Severity.NOTE,
-            Words(f"{where.host}, this machine's own name, is not found.", f"找不到本机自己的主机名 {where.host}。"),
-            subject=where.host,
-            next="cat /etc/hosts",
-            answer=answer,
-        )
-    if answer is not None and answer.ended and answer.exit_code == 2:
-        why = Words(
-            "it is not in /etc/hosts, and no name server is asked here", "不在 /etc/hosts 中，而此处不询问域名服务器"
-        )
+    if HOSTS not in files:
+        why = Words("there is no /etc/hosts", "没有 /etc/hosts")
+        if not is_absent(answer, HOSTS):
+            why = why_not(answer, "grep") or Words("/etc/hosts is empty", "/etc/hosts 为空")
         return not_checked(ID, what, why, answer)
-    why_or_none = why_not(answer, "getent", empty_is_fine=False)
-    if why_or_none is not None:
-        return not_checked(ID, what, why_or_none, answer)
-    words = [line.split()[0] for line in (answer.stdout if answer else "").splitlines() if line.strip()]
-    addresses = list(dict.fromkeys(word for word in words if _is_address(word)))
-    if not addresses:
-        return not_checked(ID, what, unreadable("getent"), answer)
+    addresses = []
+    for line in files[HOSTS].splitlines():
+        fields = line.partition("#")[0].split()
+        if where.host.lower() in (name.lower() for name in fields[1:]):
+            addresses.append(fields[0])
+    if addresses:
+        text = Words(
+            f"{where.host} is {', '.join(addresses[:4])}.", f"{where.host} 的地址是 {'、'.join(addresses[:4])}。"
+        )
+        return Finding("dns.own-name", Severity.OK, text, subject=where.host, number=len(addresses), answer=answer)
+    sources = [line.split() for line in files.get(SWITCH, "").splitlines() if line.startswith("hosts:")]
+    if sources and "myhostname" in sources[0]:
+        text = Words(f"{where.host} is found by nss-myhostname.", f"{where.host} 由 nss-myhostname 解析。")
+        return Finding("dns.own-name", Severity.OK, text, subject=where.host, answer=answer)
     return Finding(
         "dns.own-name",
-        Severity.OK,
-        Words(f"{where.host} is {', '.join(addresses[:4])}.", f"{where.host} 的地址是 {'、'.join(addresses[:4])}。"),
+        Severity.NOTE,
+        Words(
+            f"{where.host}, this machine's own name, is not in /etc/hosts: finding it needs a name server.",
+            f"本机名 {where.host} 不在 /etc/hosts 中，解析它需要域名服务器。",
+        ),
         subject=where.host,
-        number=len(addresses),
+        next="cat /etc/hosts",
         answer=answer,
-    )
-
-
-def _is_address(word: str) -> bool:
-    return (word.count(".") == 3 and is_count(word.replace(".", ""))) or (
-        ":" in word and set(word) <= set("0123456789abcdef:.%")
     )
 
 
