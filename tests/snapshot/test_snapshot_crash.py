@@ -119,12 +119,12 @@ def assert_every_path_is_whole(folder):
 @pytest.mark.guarantee("G-SNAPSHOT-WHOLE")
 @pytest.mark.parametrize("last", range(1, 8))
 def test_a_snapshot_that_is_killed_midway_is_none(tmp_path, last, monkeypatch):
-    from guard.hands import capture as capture_module
+    from guard.hands import contents as contents_module
 
     for number in range(4):
         (tmp_path / f"file-{number}").write_text(str(number))
     snapshots = snapshots_in(tmp_path / "state")
-    copy, fsync = capture_module._copy, os.fsync
+    copy, fsync = contents_module._copy, os.fsync
     count = 0
 
     def work():
@@ -138,7 +138,7 @@ def test_a_snapshot_that_is_killed_midway_is_none(tmp_path, last, monkeypatch):
 
             return stepped
 
-        monkeypatch.setattr(capture_module, "_copy", step(copy))
+        monkeypatch.setattr(contents_module, "_copy", step(copy))
         monkeypatch.setattr(os, "fsync", step(fsync))
         save(snapshots, *(tmp_path / f"file-{number}" for number in range(4)))
 

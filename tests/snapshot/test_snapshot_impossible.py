@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from guard.errors import SnapshotImpossible
-from guard.hands import capture as capture_module
+from guard.hands import contents as contents_module
 from guard.hands.capture import capture, survey
 from guard.saved import Limits
 from guard.types import PlanItem
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
 def test_a_file_that_keeps_changing_while_it_is_read(tmp_path, monkeypatch):
     file = tmp_path / "log"
     file.write_text("line\n")
-    copy, reads = capture_module._copy, []
+    copy, reads = contents_module._copy, []
 
     def copy_while_written(fd, info, sink):
         digest = copy(fd, info, sink)
@@ -127,7 +127,7 @@ def test_a_file_that_keeps_changing_while_it_is_read(tmp_path, monkeypatch):
             more.write("line\n")
         return digest
 
-    monkeypatch.setattr(capture_module, "_copy", copy_while_written)
+    monkeypatch.setattr(contents_module, "_copy", copy_while_written)
     assert "3 times in a row" in refused(file)
     assert len(reads) == 3
 
@@ -135,7 +135,7 @@ def test_a_file_that_keeps_changing_while_it_is_read(tmp_path, monkeypatch):
 def test_one_disturbed_read_is_repeated_and_holds_one_moment(tmp_path, monkeypatch):
     file = tmp_path / "log"
     file.write_text("old\n")
-    copy, reads = capture_module._copy, []
+    copy, reads = contents_module._copy, []
 
     def copy_written_once(fd, info, sink):
         digest = copy(fd, info, sink)
@@ -144,7 +144,7 @@ def test_one_disturbed_read_is_repeated_and_holds_one_moment(tmp_path, monkeypat
         reads.append(1)
         return digest
 
-    monkeypatch.setattr(capture_module, "_copy", copy_written_once)
+    monkeypatch.setattr(contents_module, "_copy", copy_written_once)
     snapshots = snapshots_in(tmp_path / "state")
     manifest = snapshots.load(save(snapshots, file))
     with snapshots.contents(manifest) as pack:
