@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from guard.types import Assessment, Enforcement
 
+_OWN_WORDS = ("read", "plain-reader", "level", "cannot-enforce", "privilege", "mode")
+"""Decision codes whose text holds nothing foreign."""
 _CODES = {Verdict.RUN: 0, Verdict.NEEDS_STAMP: 3, Verdict.REFUSE: 4}
 
 
@@ -56,7 +58,9 @@ def _in_words(assessment: "Assessment") -> None:
 
     decision = assessment.decision
     word = {Verdict.RUN: "would run", Verdict.NEEDS_STAMP: "needs approval", Verdict.REFUSE: "refused"}
-    lines = [f"{assessment.level.name}  {word[decision.verdict]}: {safe(decision.text)}"]
+    # Words of ours need no renderer, whose import would cost more than the judgement.
+    text = decision.text if decision.code in _OWN_WORDS else safe(decision.text)
+    lines = [f"{assessment.level.name}  {word[decision.verdict]}: {text}"]
     worst = [reason for reason in assessment.reasons if reason.level == assessment.level]
     lines += [f"    {safe(reason.text)}  [{reason.rule}]" for reason in worst[:5] if reason.level]
     write("\n".join(lines) + "\n")

@@ -46,15 +46,30 @@ def home_of_this_code() -> str:
 
 
 def policy(*, read_only: bool = False) -> Policy:
-    """The policy of this process: its mode, and the paths that are opsagent's own."""
-    from guard.ledger import state
+    """The policy of this process: the configuration, its mode, and the paths that are opsagent's own.
+
+    Effects: complains on stderr about configuration that cannot be used; the built-in policy holds then.
+    """
+    from cli import config
+    from guard.ledger import location
 
     own = [home_of_this_code()]
     try:
-        own += [state.state_path(), state.config_path()]
+        own += [location.state_path(), location.config_path()]
     except StateError:
         pass  # no passwd entry: there is no state to protect
-    return Policy(mode=Mode.READ_ONLY if read_only else Mode.GUARDED, own_paths=tuple(own))
+    settings = config.load()
+    config.complain(settings)
+    return Policy(
+        mode=Mode.READ_ONLY if read_only else settings.mode,
+        peers=settings.peers,
+        contexts=settings.contexts,
+        trusted_bin=settings.trusted_bin,
+        own_paths=own,
+        is_root=os.geteuid() == 0,
+        env=settings.env,
+        rules=settings.rules,
+    )
 
 
 def enforcement() -> Enforcement:

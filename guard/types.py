@@ -202,7 +202,8 @@ class Decision(Value):
     verdict: str
     """A `Verdict`."""
     code: str
-    """What decided: `read`, `plain-reader`, `cannot-enforce`, `egress`, `level`, `law-6`, `mode`, `frozen`."""
+    """What decided: `read` · `plain-reader` · `cannot-enforce` · `privilege` · `egress` · `level` · `law-6` · `mode` ·
+    `frozen`."""
     text: str
     forceable: bool
     """Only with `refuse`: a person's forced stamp can turn it into `run`."""
@@ -238,10 +239,51 @@ class Enforcement(Value):
 NO_ENFORCEMENT = Enforcement()
 
 
+class UserRule(Value):
+    """One rule of a person's own about one program: raises a level, or lowers it where that is allowed."""
+
+    __slots__ = ("id", "program", "words", "level", "text", "lowers", "file")
+    id: str
+    """`^[a-z0-9][a-z0-9.-]{0,63}$`, unique among all files."""
+    program: str
+    """The program's name, without a folder."""
+    words: "tuple[str, ...]"
+    """Patterns with `*` and `?`, one for a word. Raising: they occur in this order, others may stand between.
+    Lowering: they are the whole command after the program's name; a last `...` stands for any further words."""
+    level: Level
+    text: str
+    lowers: bool
+    """Only with a person's trust in the file (`opsx rules trust`); the loader leaves it out otherwise."""
+    file: str
+    """Name of the file it comes from, for reasons."""
+
+    def __init__(
+        self, id: str, program: str, words: "Iterable[str]", level: Level, text: str, lowers: bool, file: str
+    ) -> None:
+        self.id = id
+        self.program = program
+        self.words = tuple(words)
+        self.level = level
+        self.text = text
+        self.lowers = lowers
+        self.file = file
+
+
 class Policy(Value):
     """What configuration adds to the built-in judgement. Loaded by the shell, never by the judge."""
 
-    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "frozen", "person_peers", "own_paths")
+    __slots__ = (
+        "mode",
+        "peers",
+        "contexts",
+        "trusted_bin",
+        "frozen",
+        "person_peers",
+        "own_paths",
+        "is_root",
+        "env",
+        "rules",
+    )
     mode: str
     """A `Mode`."""
     peers: "frozenset[str]"
@@ -256,6 +298,12 @@ class Policy(Value):
     """Peers that a person named in this session."""
     own_paths: "tuple[str, ...]"
     """Absolute paths of opsagent's own code, state and configuration here; no agent's command may change them."""
+    is_root: bool
+    """It runs as effective uid 0, where `sudo CMD` is CMD and can be held by a sandbox."""
+    env: "tuple[str, ...]"
+    """Names or shapes (`PG*`) of environment variables that configuration passes to commands."""
+    rules: "tuple[UserRule, ...]"
+    """A person's own rules, in the order of their files."""
 
     def __init__(
         self,
@@ -266,6 +314,9 @@ class Policy(Value):
         frozen: str = "",
         person_peers: "Iterable[str]" = (),
         own_paths: "Iterable[str]" = (),
+        is_root: bool = False,
+        env: "Iterable[str]" = (),
+        rules: "Iterable[UserRule]" = (),
     ) -> None:
         self.mode = mode
         self.peers = frozenset(peers)
@@ -274,6 +325,9 @@ class Policy(Value):
         self.frozen = frozen
         self.person_peers = frozenset(person_peers)
         self.own_paths = tuple(own_paths)
+        self.is_root = is_root
+        self.env = tuple(env)
+        self.rules = tuple(rules)
 
 
 BUILTIN = Policy()

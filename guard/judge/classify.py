@@ -136,8 +136,12 @@ def check(
     Returns:
         Level and decision at once; reasons, effects and plan when asked for.
     """
-    judge = Judge(cwd=cwd, own_paths=policy.own_paths, trusted_bin=policy.trusted_bin)
+    judge = Judge(cwd=cwd, own_paths=policy.own_paths, trusted_bin=policy.trusted_bin, rules=policy.rules)
     _judge_text(judge, command)
+    if judge.lowered:
+        judge.level = max(finding[0] for finding in judge.findings)
+    if policy.env:
+        judge.env.update(policy.env)
     if facts is not NO_FACTS:
         from guard.judge.facts import apply
 

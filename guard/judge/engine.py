@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from guard.types import Span
+    from guard.types import Span, UserRule
 
 R0, R1, R2, R3 = 0, 1, 2, 3
 LEVELS = {"R0": R0, "R1": R1, "R2": R2, "R3": R3}
@@ -116,11 +116,16 @@ class Judge:
         "level", "findings", "effects", "flags", "plan", "needs", "peers", "env", "ambient", "cwds", "script",
         "depth",
         "steps", "outer", "plain", "own_paths", "own_touched", "programs", "aliases", "trusted_bin", "running",
-        "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away",
+        "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered",
     )  # fmt: skip
 
     def __init__(
-        self, *, cwd: "str | None" = None, own_paths: "tuple[str, ...]" = (), trusted_bin: "tuple[str, ...]" = ()
+        self,
+        *,
+        cwd: "str | None" = None,
+        own_paths: "tuple[str, ...]" = (),
+        trusted_bin: "tuple[str, ...]" = (),
+        rules: "tuple[UserRule, ...]" = (),
     ) -> None:
         self.level = R0
         self.findings: list[tuple[int, str, str, Span, str]] = []
@@ -160,6 +165,9 @@ class Judge:
         """Words outside of commands that bash makes lists of: heads of loops, arrays, redirections."""
         self.pipe = self.pipes = 0
         self.away = False
+        self.rules = rules
+        self.lowered = False
+        """A user's rule took a finding down, so the level has to be worked out again at the end."""
 
     # -- notes ------------------------------------------------------------------------------------------------
 
@@ -636,6 +644,8 @@ class Judge:
         ran = Ran(name, words, len(self.effects), self.pipe, self.away)
         self.ran.append(ran)
         call = Call(self, name, words[0], words[1:], span, stdin, assigns, redirects)
+        before = len(self.findings)
+        unread = "opaque" in self.flags
         if program is None:
             self.plain = False
             self.flags.add("opaque")
@@ -643,15 +653,18 @@ class Judge:
             self.note(
                 R2, "program.unknown", f"{shown} is not known, so nothing can be said about it", words[0].span, "law 2"
             )
-            return
-        if not program.plain:
-            self.plain = False
-        before = len(self.findings)
-        self.depth += 1
-        try:
-            program.judge(call)
-        finally:
-            self.depth -= 1
+        else:
+            if not program.plain:
+                self.plain = False
+            self.depth += 1
+            try:
+                program.judge(call)
+            finally:
+                self.depth -= 1
+        if self.rules:
+            from guard.judge.own_rules import apply
+
+            apply(self, name, words, before, ran.first_effect, unread)
         ran.end_effect = len(self.effects)
         if len(self.findings) > before:
             ran.level = max(finding[0] for finding in self.findings[before:])

@@ -14,7 +14,7 @@ POLICY_VERSION = f"1 ({VERSIONS})"
 LOOPBACK = ("localhost", "127.", "::1", "[::1]", "ip6-localhost")
 
 _RUN_READ = Decision(Verdict.RUN, "read", "a read, and the sandbox holds it to that")
-_RUN_PLAIN = Decision(Verdict.RUN, "plain-reader", "only plain readers of the system's own")
+_RUN_PLAIN = Decision(Verdict.RUN, "plain-reader", "only plain readers, all of them the system's own programs")
 
 
 def profile_of(judge: "Judge") -> str:
@@ -105,17 +105,43 @@ def _only_clients(judge: "Judge") -> bool:
     return True
 
 
-def unnamed_peer(judge: "Judge", policy: "Policy") -> str:
-    """The first peer that nobody named, "" when there is none. An empty host is the program's own configured target."""
+def unnamed_peer(judge: "Judge", policy: "Policy") -> "tuple[str, str] | None":
+    """The first peer that nobody named: (in words, the setting that would name it). None when there is none.
+
+    An empty host is the program's own configured target.
+    """
     for host, port, protocol in judge.peers:
         if host:
             if not is_named(host, port, policy):
-                return f"{host}:{port}" if port else host
+                shown = host if len(host) <= 80 else host[:79] + "…"
+                place = f"[{shown}]" if ":" in shown and port else shown
+                return (f"{place}:{port}" if port else place), f'peers = ["{shown}"]'
             continue
         context = judge.ambient.get(f"{protocol} context", "")
         wanted = context or protocol
         if wanted not in policy.contexts:
-            return f"the {protocol} target that its configuration names" if not context else f"{protocol} {context}"
+            shown = f"{protocol} {context}" if context else f"the {protocol} target that its configuration names"
+            return shown, f'contexts = ["{wanted}"]'
+    return None
+
+
+PRIVILEGE = frozenset(("sudo", "doas", "pkexec", "su", "runuser", "gosu", "su-exec", "sudoedit"))
+"""Programs that run others as another user: a sandbox drops exactly the right that they need."""
+
+
+def _raises_privilege(judge: "Judge", policy: "Policy") -> str:
+    """The program that needs a right which the sandbox takes away, "" when none does.
+
+    As root, `sudo` with a plain command behind it is that command; our own `sudo` in the child's PATH sees to that.
+    """
+    for ran in judge.ran:
+        if ran.name not in PRIVILEGE or ran.away:
+            continue
+        if ran.name == "sudo" and policy.is_root and len(ran.words) > 1:
+            first = ran.words[1].value
+            if first is not None and first[:1] not in ("-", "") and "=" not in first:
+                continue
+        return ran.name
     return ""
 
 
@@ -127,37 +153,63 @@ def decide(
         return Decision(
             Verdict.REFUSE,
             "law-6",
-            f"opsagent's own approval, code, state and settings are a person's ({judge.own_touched})",
+            f"opsagent's approvals, code, state and settings are a person's alone ({judge.own_touched})",
         )
     if policy.frozen and level > Level.R0:
-        return Decision(Verdict.REFUSE, "frozen", f"everything above R0 is stopped: {policy.frozen}")
+        return Decision(Verdict.REFUSE, "frozen", f"everything above R0 is stopped here: {policy.frozen}")
     if policy.mode == Mode.READ_ONLY and level > Level.R0:
-        return Decision(Verdict.REFUSE, "mode", "this target is read-only")
+        return Decision(Verdict.REFUSE, "mode", "this target is read-only: only reads run")
     if level == Level.R3:
-        return Decision(Verdict.REFUSE, "level", "cannot be undone; a person can force it", forceable=True)
+        return Decision(Verdict.REFUSE, "level", "it cannot be undone; only a person can force it", forceable=True)
     if level == Level.R2:
-        return Decision(Verdict.NEEDS_STAMP, "level", "needs a person's approval")
+        return Decision(Verdict.NEEDS_STAMP, "level", _why_r2(judge))
     if level == Level.R1:
         if policy.mode == Mode.LAB:
             return Decision(Verdict.RUN, "mode", "small and reversible, and this target is a lab")
-        return Decision(Verdict.NEEDS_STAMP, "level", "needs a person's approval")
+        return Decision(Verdict.NEEDS_STAMP, "level", "it changes something, if only a little")
     return _decide_read(judge, profile, enforcement, policy)
 
 
+def _why_r2(judge: "Judge") -> str:
+    """One sentence part on what kind of R2 it is: not understood, a credential, or a large change."""
+    kinds = [finding[4] for finding in judge.findings if finding[0] >= Level.R2]
+    if "law 4" in kinds:
+        return "it can show a credential or open a device"
+    if kinds and all(kind == "law 2" for kind in kinds):
+        return "a part of it is not understood, so it may do anything"
+    return "it changes something that matters"
+
+
 def _decide_read(judge: "Judge", profile: str, enforcement: "Enforcement", policy: "Policy") -> Decision:
-    peer = unnamed_peer(judge, policy) if judge.peers else ""
+    peer = unnamed_peer(judge, policy) if judge.peers else None
+    if peer is not None:
+        does = "runs on" if profile == Profile.REMOTE else "asks"
+        return Decision(
+            Verdict.NEEDS_STAMP,
+            "egress",
+            f"a read, but it {does} {peer[0]}, which nobody named; "
+            f"to allow it for good: [policy] {peer[1]} in config.toml",
+        )
     if profile == Profile.REMOTE:
-        if peer:
-            return Decision(Verdict.NEEDS_STAMP, "egress", f"runs on {peer}, which nobody named")
         if not judge.remote_plain or not _only_clients(judge):
-            return Decision(Verdict.NEEDS_STAMP, "cannot-enforce", "nothing can be enforced where it runs")
+            return Decision(Verdict.NEEDS_STAMP, "cannot-enforce", "a read, but nothing holds it to that where it runs")
         return Decision(Verdict.RUN, "read", "plain readers on a machine that a person named")
-    if peer:
-        return Decision(Verdict.NEEDS_STAMP, "egress", f"sends to {peer}, which nobody named")
+    raiser = _raises_privilege(judge, policy)
+    if raiser:
+        how = "run opsagent as root for this" if not policy.is_root else "leave its options out"
+        return Decision(
+            Verdict.NEEDS_STAMP, "privilege", f"a read, but no sandbox can hold what {raiser} starts; {how}"
+        )
     if profile in enforcement.profiles:
         if profile == Profile.NET and enforcement.landlock_abi < 4:
-            return Decision(Verdict.NEEDS_STAMP, "cannot-enforce", "this kernel cannot limit the ports")
+            return Decision(
+                Verdict.NEEDS_STAMP, "cannot-enforce", "a read, but this kernel cannot limit which ports it reaches"
+            )
         return _RUN_READ
     if judge.plain and profile == Profile.LOCAL and not judge.flags:
         return _RUN_PLAIN
-    return Decision(Verdict.NEEDS_STAMP, "cannot-enforce", f"the {profile} sandbox does not hold here")
+    if profile == Profile.NONE:
+        return Decision(
+            Verdict.NEEDS_STAMP, "cannot-enforce", "reads, but no one sandbox fits them all; ask them one by one"
+        )
+    return Decision(Verdict.NEEDS_STAMP, "cannot-enforce", f"a read, but the {profile} sandbox does not hold here")

@@ -1,10 +1,10 @@
-import pytest
 """The laws of judging as properties: each holds for commands that nobody thought of."""
 
 import json
 import shlex
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

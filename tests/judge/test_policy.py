@@ -168,3 +168,34 @@ def test_facts_raise_and_never_lower():
 
 def test_questions_name_what_facts_would_matter():
     assert check("cat link > out", cwd="/srv").questions == ("/srv/out", "/srv/link")
+
+
+def test_sudo_is_held_only_as_root_and_without_options():
+    root = Policy(is_root=True)
+    command = "sudo systemctl status nginx"
+    assert check(command).level == Level.R0
+    assert _verdict(command, enforcement=STRICT) == ("needs_stamp", "privilege")
+    assert _verdict(command, enforcement=STRICT, policy=root) == ("run", "read")
+    assert _verdict("sudo df -h | sudo tail -n 1", enforcement=STRICT, policy=root) == ("run", "read")
+    for other in ("sudo -n df -h", "sudo -u postgres ls /srv", "sudo LC_ALL=C df", "doas df -h", "df; su -c df bob"):
+        assert check(other).level == Level.R0
+        assert _verdict(other, enforcement=STRICT, policy=root) == ("needs_stamp", "privilege")
+    assert "as root" in check(command, enforcement=STRICT).decision.text
+
+
+@pytest.mark.parametrize(
+    ("command", "setting"),
+    [
+        ("kubectl get pods", 'contexts = ["kubernetes"]'),
+        ("kubectl --context prod get pods", 'contexts = ["prod"]'),
+        ("curl -s https://example.org/x", 'peers = ["example.org"]'),
+        ("ssh web1 uptime", 'peers = ["web1"]'),
+    ],
+)
+def test_an_egress_decision_says_how_to_allow_it_for_good(command, setting):
+    decision = check(command, enforcement=STRICT).decision
+    assert decision.code == "egress" and f"[policy] {setting} in config.toml" in decision.text
+
+
+def test_configured_variables_are_asked_for_by_every_command():
+    assert "VAULT_ADDR" in check("ls", policy=Policy(env=["VAULT_ADDR"])).env

@@ -1,0 +1,308 @@
+"""The configuration files as a policy: what a person allowed, and where it could not be read.
+
+Places: `/etc/opsagent`, then the user's own folder; with OPSAGENT_HOME set its `config` folder and nothing else. Never
+the current folder. In each place `config.toml` and `rules/*.toml`. A file counts when it is root's or this user's and
+nobody else can write it. What cannot be used is left out whole and named: the built-in policy holds then.
+
+`opsx check` is on the hot path: where there is no such folder this costs one stat each.
+"""
+
+import os
+import stat
+import sys
+
+from guard.errors import GuardError, StateError, UsageError
+from guard.ledger import location
+from guard.types import Mode, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from guard.types import UserRule
+
+SYSTEM_FOLDER = "/etc/opsagent"
+MOST_BYTES = 256 * 1024
+MOST_FILES = 64
+MOST_ENTRIES = 1_000
+TRUSTED = "trusted-rules"
+"""File of the state folder with the digests of rules files that a person trusts, one a line."""
+
+_STRICTNESS = {Mode.READ_ONLY: 2, Mode.GUARDED: 1, Mode.LAB: 0}
+
+
+_NOT_USED = "this file is not used; the built-in policy holds"
+
+
+class BadConfig(UsageError):
+    """A configuration file is not in the form of docs/rules.md, or others could have written it."""
+
+    code = "usage.config-file"
+
+    def __init__(self, file: str, what: str) -> None:
+        super().__init__(f"{file}: {what}", not_done=_NOT_USED, hint="docs/rules.md")
+
+
+class Settings(Value):
+    """What all configuration files say together."""
+
+    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "env", "rules", "problems", "files")
+    mode: str
+    """The strictest that a file names; `guarded` when none does."""
+    peers: "tuple[str, ...]"
+    contexts: "tuple[str, ...]"
+    trusted_bin: "tuple[str, ...]"
+    env: "tuple[str, ...]"
+    rules: "tuple[UserRule, ...]"
+    problems: "tuple[str, ...]"
+    """One sentence for each file or part that is not used."""
+    files: "tuple[str, ...]"
+    """The files that were used."""
+
+    def __init__(
+        self,
+        mode: str = Mode.GUARDED,
+        peers: "tuple[str, ...]" = (),
+        contexts: "tuple[str, ...]" = (),
+        trusted_bin: "tuple[str, ...]" = (),
+        env: "tuple[str, ...]" = (),
+        rules: "tuple[UserRule, ...]" = (),
+        problems: "tuple[str, ...]" = (),
+        files: "tuple[str, ...]" = (),
+    ) -> None:
+        self.mode = mode
+        self.peers = peers
+        self.contexts = contexts
+        self.trusted_bin = trusted_bin
+        self.env = env
+        self.rules = rules
+        self.problems = problems
+        self.files = files
+
+
+def folders() -> "list[str]":
+    """The folders that configuration is read from, in order."""
+    try:
+        own = os.path.dirname(location.config_path())
+    except StateError:
+        return [SYSTEM_FOLDER]  # a user without a home has no configuration of his own
+    if os.environ.get(location.HOME_VARIABLE):
+        return [own]
+    return [SYSTEM_FOLDER, own]
+
+
+def load(extra: str = "") -> Settings:
+    """Everything that the configuration says. `extra`: one more file, named by a person (`--config FILE`).
+
+    Raises:
+        BadConfig: `extra` cannot be used. The standing files never raise; they are in `problems`.
+    """
+    there = [folder for folder in folders() if os.path.isdir(folder)]
+    if not there and not extra:
+        return Settings()
+    found = _Found()
+    for folder in there:
+        if os.path.islink(folder):
+            found.problems.append(f"{folder}: it is a link; the built-in policy holds")
+            continue
+        path = os.path.join(folder, "config.toml")
+        try:
+            found.config(path)
+        except FileNotFoundError:
+            pass
+        except (OSError, GuardError) as error:
+            found.problem(path, error)
+        found.rules_in(os.path.join(folder, "rules"))
+    if extra:
+        try:
+            found.config(extra)
+        except OSError as error:
+            raise BadConfig(extra, error.strerror or str(error)) from None
+    return found.settings()
+
+
+def complain(settings: Settings) -> None:
+    """Says on stderr, each time, what of the configuration is not used."""
+    if settings.problems:
+        from cli.report import safe
+
+        for problem in settings.problems:
+            sys.stderr.write(f"opsagent: {safe(problem)}\n")
+
+
+def read_safely(path: str) -> bytes:
+    """A file's bytes, if nobody but root and this user could have written it.
+
+    Raises:
+        BadConfig: a link, no regular file, foreign, open to others, or too long.
+        OSError: it cannot be read.
+    """
+    name = os.path.basename(path)
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if os.path.islink(path):
+            raise BadConfig(path, "it is a link") from error
+        raise
+    with os.fdopen(fd, "rb") as stream:
+        here = os.fstat(fd)
+        if not stat.S_ISREG(here.st_mode):
+            raise BadConfig(path, "it is no regular file")
+        for what, which in ((here, name), (os.stat(os.path.dirname(os.path.abspath(path))), "its folder")):
+            unsafe = _unsafe(what, which)
+            if unsafe:
+                raise BadConfig(path, unsafe)
+        data = stream.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise BadConfig(path, f"it has more than {MOST_BYTES:,} bytes")
+    return data
+
+
+def _unsafe(here: os.stat_result, name: str) -> str:
+    """Why others could have written this, or ""."""
+    if here.st_uid not in (0, os.geteuid()):
+        return f"{name} belongs to another user"
+    if here.st_mode & 0o022:
+        return f"{name} can be written by others"
+    return ""
+
+
+def trusted_digests() -> "frozenset[str]":
+    """Digests of the rules files that a person trusts on this machine."""
+    try:
+        data = read_safely(os.path.join(location.state_path(), TRUSTED))
+    except (OSError, GuardError):
+        return frozenset()
+    return frozenset(line.split(" ")[0] for line in data.decode("ascii", "replace").splitlines())
+
+
+class _Found:
+    """Collects what the files say."""
+
+    def __init__(self) -> None:
+        self.modes: list[str] = []
+        self.lists: dict[str, dict[str, None]] = {"peers": {}, "contexts": {}, "trusted_bin": {}, "pass": {}}
+        self.own: list[UserRule] = []
+        self.problems: list[str] = []
+        self.files: list[str] = []
+        self.digests: frozenset[str] | None = None
+
+    def problem(self, path: str, error: "OSError | GuardError") -> None:
+        if isinstance(error, GuardError):
+            self.problems.append(f"{error.message}; {error.not_done}")
+        else:
+            self.problems.append(f"{path}: {error.strerror or error}; the built-in policy holds")
+
+    def config(self, path: str) -> None:
+        data = read_safely(path)
+        import tomllib
+
+        try:
+            table = tomllib.loads(data.decode())
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+            raise BadConfig(path, f"it is not TOML: {error}") from None
+        policy = _table(table, "policy", ("mode", "peers", "contexts", "trusted_bin"), path)
+        env = _table(table, "env", ("pass",), path)
+        mode = policy.get("mode")
+        if mode is not None and mode not in _STRICTNESS:
+            raise BadConfig(path, f"[policy] mode is one of {', '.join(_STRICTNESS)}")
+        lists = {key: _texts(policy, key, path) for key in ("peers", "contexts", "trusted_bin")}
+        lists["pass"] = _texts(env, "pass", path)
+        for name in lists["pass"]:
+            if not name.replace("*", "a").replace("_", "a").isalnum() or name == "*":
+                raise BadConfig(path, f"[env] pass: {name!r} is no variable's name or shape such as 'PG*'")
+        # Only now does any of it count: a file is used whole or not at all.
+        if mode is not None:
+            self.modes.append(mode)
+        for key, values in lists.items():
+            self.lists[key].update(dict.fromkeys(values))
+        self.files.append(path)
+
+    def rules_in(self, folder: str) -> None:
+        try:
+            names = sorted(name for name in os.listdir(folder) if name.endswith(".toml"))
+        except OSError:
+            return  # there is no such folder
+        if len(names) > MOST_FILES:
+            self.problems.append(f"{folder}: more than {MOST_FILES} files; the first {MOST_FILES} by name are used")
+        for name in names[:MOST_FILES]:
+            path = os.path.join(folder, name)
+            try:
+                self._rules(path)
+            except (OSError, GuardError) as error:
+                self.problem(path, error)
+
+    def _rules(self, path: str) -> None:
+        from guard import userrules
+
+        found = userrules.read(read_safely(path), path)
+        wrong = userrules.failures(found)
+        if wrong:
+            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+            raise userrules.BadRules(path, wrong[0] + more)
+        if self.digests is None:
+            self.digests = trusted_digests()
+        trusted = found.digest in self.digests
+        if found.lowers and not trusted:
+            self.problems.append(
+                f"{path}: its [[lower]] rules do not count before a person says: opsx rules trust {path}"
+            )
+        taken = {rule.id for rule in self.own}
+        for rule in userrules.usable(found, trusted=trusted):
+            if rule.id in taken:
+                raise userrules.BadRules(path, f"another file has a rule {rule.id}")
+        self.own.extend(userrules.usable(found, trusted=trusted))
+        self.files.append(path)
+
+    def settings(self) -> Settings:
+        bins = []
+        for folder in self.lists["trusted_bin"]:
+            why = _untrusted(folder)
+            if why:
+                self.problems.append(f"trusted_bin {folder}: {why}; it does not count")
+            else:
+                bins.append(folder.rstrip("/"))
+        return Settings(
+            mode=max(self.modes, key=lambda mode: _STRICTNESS[mode]) if self.modes else Mode.GUARDED,
+            peers=tuple(self.lists["peers"]),
+            contexts=tuple(self.lists["contexts"]),
+            trusted_bin=tuple(bins),
+            env=tuple(self.lists["pass"]),
+            rules=tuple(self.own),
+            problems=tuple(self.problems),
+            files=tuple(self.files),
+        )
+
+
+def _untrusted(folder: str) -> str:
+    """Why programs of a folder cannot be trusted by their names, or ""."""
+    if not folder.startswith("/") or os.path.normpath(folder) != folder.rstrip("/"):
+        return "it is no plain absolute path"
+    try:
+        here = os.lstat(folder)
+    except OSError as error:
+        return error.strerror or "it cannot be looked at"
+    if not stat.S_ISDIR(here.st_mode):
+        return "it is no folder"
+    return _unsafe(here, "it")
+
+
+def _table(whole: "dict[str, Any]", name: str, keys: "tuple[str, ...]", path: str) -> "dict[str, Any]":
+    table = whole.get(name, {})
+    if not isinstance(table, dict):
+        raise BadConfig(path, f"[{name}] is a table")
+    unknown = sorted(table.keys() - set(keys))
+    if unknown:
+        raise BadConfig(path, f"[{name}] has no setting {unknown[0]!r}; there are {', '.join(keys)}")
+    return table
+
+
+def _texts(table: "dict[str, Any]", key: str, path: str) -> "tuple[str, ...]":
+    values = table.get(key, [])
+    if (
+        not isinstance(values, list)
+        or len(values) > MOST_ENTRIES
+        or not all(isinstance(value, str) and value and value.isprintable() and " " not in value for value in values)
+    ):
+        raise BadConfig(path, f"{key} is a list of at most {MOST_ENTRIES:,} texts without blanks")
+    return tuple(values)
