@@ -82,7 +82,7 @@ def assess(request: Request, guard: Guard) -> Assessment:
             target=request.target,
             cwd=request.cwd,
             actor=request.actor,
-            enforcement=guard.target.enforcement(),
+            enforcement=guard.enforcement(),
             policy=guard.policy,
             **facts,  # type: ignore[arg-type]
         )
@@ -329,7 +329,7 @@ class _Act:
         from guard.hands.environment import build_environment
 
         guard, assessment = self.guard, self.assessment
-        enforced = guard.target.enforcement()
+        enforced = guard.enforcement()
         profile = assessment.profile if assessment.profile in enforced.profiles else Profile.NONE
         child = build_environment(assessment.env)
         for value in child.secrets:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from guard.ledger.store import Ledger, NullLedger
     from guard.ports import Clock, RunResult, Target
     from guard.redact import Redactor
-    from guard.types import Assessment, Captured, Policy
+    from guard.types import Assessment, Captured, Enforcement, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,13 @@ class Guard:
     """Where long outputs are saved; None is the state folder's own place."""
     hidden: tuple[str, ...] = ()
     """Paths that no read may see: the state folder."""
+    noted: Enforcement | None = None
+    """What was measured on this boot and kernel before. Saves a one-shot from trying every profile; the run itself
+    still installs the one that it needs and refuses when that does not hold."""
+
+    def enforcement(self) -> Enforcement:
+        """What R0 profiles hold here: as noted, else tried now."""
+        return self.noted if self.noted is not None else self.target.enforcement()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,9 @@ class Ran:
     outcome: Outcome
 
 
-def open_guard(policy: Policy = BUILTIN, *, outputs_folder: str | None = None) -> Guard:
+def open_guard(
+    policy: Policy = BUILTIN, *, outputs_folder: str | None = None, noted: Enforcement | None = None
+) -> Guard:
     """The real thing: this machine, this user's state folder, one Redactor that knows what the environment holds.
 
     A state folder that cannot be used is no error here: reads go on and say `recorded: false` with the reason.
@@ -57,7 +66,7 @@ def open_guard(policy: Policy = BUILTIN, *, outputs_folder: str | None = None) -
         hidden: tuple[str, ...] = (state_path(),)
     except StateError:
         hidden = ()
-    return Guard(LocalTarget(), open_store(redactor), redactor, SystemClock(), policy, outputs_folder, hidden)
+    return Guard(LocalTarget(), open_store(redactor), redactor, SystemClock(), policy, outputs_folder, hidden, noted)
 
 
 def open_store(redactor: Redactor) -> Ledger | NullLedger:

@@ -52,7 +52,9 @@ def main(parsed: Parsed) -> int:
     )
     timeout_s = parsed.whole_number("timeout", execution.READ_TIMEOUT_S, low=1, high=600)
     guard = execution.open_guard(
-        surroundings.policy(read_only=parsed.flag("read-only")), outputs_folder=surroundings.outputs_folder()
+        surroundings.policy(read_only=parsed.flag("read-only")),
+        outputs_folder=surroundings.outputs_folder(),
+        noted=surroundings.enforcement(),
     )
     cancel = cancel_on_signals()
     on_output = _pass_on if passthrough else None
