@@ -105,6 +105,9 @@ class Witness:
                     continue
                 block = os.read(fd, 1 << 16)
                 if not block:
+                    # It is dying: its descriptors close before its process is gone, and who asks next must see it gone.
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        self._process.wait(2)
                     return None
                 pending += block
                 while (newline := pending.find(b"\n")) >= 0:
