@@ -119,15 +119,15 @@ def approve_tool(guard: execution.Guard, call: Call) -> Tool:
 
     return Tool(
         "ops_approve",
-        "Asks the person to approve a waiting request (a-…) or a command. Only their own answer counts; what you pass "
-        "here is shown to them and approves nothing. Where they cannot be asked here, `next` is the line for them.",
+        "Asks the person to approve a request (a-…) or a command. Only their own answer counts; what you pass is shown "
+        "to them and approves nothing. Where they cannot be asked here, `next` is the line for them.",
         parameters(
             {},
             {
                 "request": ID,
                 "command": COMMAND,
                 "ttl_s": {"type": "integer", "minimum": MIN_TTL_S, "maximum": DEFAULT_TTL_S},
-                "force": {"type": "boolean", "description": "has no effect here: R3 is approved on a terminal"},
+                "force": {"type": "boolean", "description": "no effect: R3 is approved on a terminal"},
                 "why": {"type": "string", "maxLength": 2000},
             },
         ),
@@ -234,8 +234,7 @@ def resolve_tool(guard: execution.Guard, call: Call) -> Tool:
 
     return Tool(
         "ops_resolve",
-        "Proposes, with the evidence you found by reading, how a run with status `unknown` ended. It is recorded as a "
-        "proposal; a person decides.",
+        "Proposes, with evidence you found by reading, how a run with status `unknown` ended. A person decides.",
         parameters(
             {
                 "id": ID,

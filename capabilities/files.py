@@ -108,15 +108,7 @@ def read_tool(guard: execution.Guard, call: Call, jobs: Jobs) -> Tool:
         ),
         hints_of(Level.R0),
         run,
-        {
-            "type": "object",
-            "properties": {
-                "format": {"const": 1},
-                "content": {"type": "string"},
-                "next_offset": {"type": ["integer", "null"]},
-            },
-            "required": ["format"],
-        },
+        {"type": "object", "required": ["format"]},
     )
 
 

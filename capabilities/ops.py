@@ -36,7 +36,7 @@ ID: JSON = {"type": "string", "pattern": "^[a-z0-9-]{1,64}$"}
 PATHS: JSON = {
     "type": "array",
     "maxItems": 1000,
-    "items": {"type": "string", "minLength": 1, "maxLength": 4096, "pattern": "^[^\\u0000]*$"},
+    "items": {"type": "string", "pattern": "^[^\\0]+$"},
 }
 READS: JSON = {
     "type": "array",
@@ -45,7 +45,7 @@ READS: JSON = {
         "type": "object",
         "properties": {
             "name": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
-            "command": {"type": "string", "minLength": 1, "maxLength": 65_536},
+            "command": {"type": "string", "minLength": 1},
         },
         "required": ["name", "command"],
         "additionalProperties": False,
@@ -66,12 +66,12 @@ class NoSuchRecord(UsageError):
     code = "usage.record"
 
 
-def answer_schema(*required: str, **more: JSON) -> JSON:
-    """The schema of an answer: what is always there. Readers ignore what they do not know."""
-    properties: JSON = {"format": {"const": 1}}
-    for name in required:
-        properties[name] = {}
-    return {"type": "object", "properties": {**properties, **more}, "required": ["format", *required]}
+def answer_schema(*required: str) -> JSON:
+    """The schema of an answer: what is always there; readers ignore what they do not know.
+
+    Nothing more: the list of tools is in every model's window, and docs/cli.md has the fields.
+    """
+    return {"type": "object", "required": ["format", *required]}
 
 
 def spelled(cmds: Iterable[JSON]) -> list[str]:
@@ -100,12 +100,12 @@ def check_tool(guard: execution.Guard, call: Call) -> Tool:
 
     return Tool(
         "ops_check",
-        "Judges a shell command without running it: level R0 (reads) to R3 (irreversible), decision (run, "
-        "needs_stamp, refuse), reasons, effects and what would be saved first.",
+        "Judges a shell command without running it: level R0 (reads) to R3 (irreversible), decision (run, needs_stamp, "
+        "refuse), reasons, effects, what would be saved first.",
         parameters({"command": COMMAND}, {"target": TARGET}),
         hints_of(Level.R0),
         run,
-        answer_schema(level={"enum": ["R0", "R1", "R2", "R3"]}, decision={"enum": ["run", "needs_stamp", "refuse"]}),
+        answer_schema("level", "decision"),
     )
 
 
@@ -137,9 +137,9 @@ def exec_tool(guard: execution.Guard, call: Call) -> Tool:
 
     return Tool(
         "ops_exec",
-        "Runs a shell command through the guard. A read (R0) runs at once in a sandbox. Anything else runs only if a "
-        "person approved exactly this; else nothing runs, the request is kept, and `next` is the command line for the "
-        "person. A long run answers status `running`: poll it with ops_status.",
+        "Runs a shell command. A read (R0) runs at once in a sandbox. Anything else runs only if a person approved "
+        "exactly this; else it is kept as a request and `next` says how to ask. A long run answers `running`: poll "
+        "ops_status.",
         parameters(
             {"command": COMMAND},
             {
@@ -152,7 +152,7 @@ def exec_tool(guard: execution.Guard, call: Call) -> Tool:
         ),
         hints_of(Level.R3, open_world=True),
         run,
-        answer_schema("status", exit_code={"type": ["integer", "null"]}, stdout={"type": "string"}),
+        answer_schema("status"),
     )
 
 
@@ -168,12 +168,12 @@ def status_tool(guard: execution.Guard, jobs: Jobs) -> Tool:
 
     return Tool(
         "ops_status",
-        "How a run (e-… or j-…) or a request (a-…) stands. For a run of yours also its output from character `offset` "
-        "on, both streams in the order in which they came; go on at `next_offset`.",
+        "How a run (e-…, j-…) or a request (a-…) stands. For your own runs also the output from character `offset` on, "
+        "both streams as they came; go on at `next_offset`.",
         parameters({"id": ID}, {"offset": {"type": "integer", "minimum": 0}}),
         hints_of(Level.R0),
         run,
-        answer_schema("id", "status", output={"type": "string"}, next_offset={"type": "integer"}),
+        answer_schema("id", "status"),
     )
 
 
@@ -267,8 +267,7 @@ def executions_tool(guard: execution.Guard) -> Tool:
 
     return Tool(
         "ops_executions",
-        "Lists recorded runs, newest first. `unknown` means that it began and its end is not on record: look at the "
-        "machine before anything else.",
+        "Lists recorded runs, newest first. `unknown`: it began and its end is not on record; look first.",
         parameters(
             {}, {"status": {"enum": list(STATUSES)}, "limit": {"type": "integer", "minimum": 1, "maximum": MOST_ROWS}}
         ),

@@ -100,11 +100,7 @@ def probe_tool(guard: execution.Guard, call: Call) -> Tool:
         ),
         hints_of(Level.R0),
         run,
-        {
-            "type": "object",
-            "properties": {"format": {"const": 1}, "items": {"type": "array"}},
-            "required": ["format"],
-        },
+        {"type": "object", "required": ["format"]},
     )
 
 

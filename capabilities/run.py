@@ -122,9 +122,5 @@ def bash_tool(guard: execution.Guard, call: Call) -> Tool:
         ),
         hints_of(Level.R0, open_world=True),
         run,
-        {
-            "type": "object",
-            "properties": {"format": {"const": 1}, "status": {"type": "string"}, "stdout": {"type": "string"}},
-            "required": ["format", "status"],
-        },
+        {"type": "object", "required": ["format", "status"]},
     )

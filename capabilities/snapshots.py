@@ -41,12 +41,12 @@ def snapshot_tool(guard: execution.Guard, call: Call) -> Tool:
 
     return Tool(
         "ops_snapshot",
-        "Saves files (and the output of reads) so that they can be put back. ops_exec saves what it will change by "
-        "itself; this is for what only you know of.",
+        "Saves files and the output of reads, so that they can be put back. ops_exec does so itself for what it is "
+        "seen to change; this is for what only you know of.",
         parameters({}, {"files": PATHS, "cmds": READS}),
         hints_of(Level.R1),
         run,
-        answer_schema(snapshot={"type": "string"}),
+        answer_schema("snapshot"),
     )
 
 
@@ -123,8 +123,8 @@ def rollback_tool(guard: execution.Guard, call: Call) -> Tool:
 
     return Tool(
         "ops_rollback",
-        "Shows what going back to before a run (e-…) or to a snapshot (s-…) would do: paths, differences, conflicts. "
-        "With confirm it is applied only if a person approved exactly this plan; else it is kept as a request.",
+        "Shows what going back to before a run (e-…) or to a snapshot (s-…) would do. With confirm the person is "
+        "asked; it is applied only if they approve exactly this plan.",
         parameters({"id": ID}, {"confirm": {"type": "boolean"}}),
         hints_of(Level.R3),
         run,

@@ -62,9 +62,5 @@ def runbook_tool(guard: execution.Guard, call: Call) -> Tool:
         ),
         hints_of(Level.R0),
         run,
-        {
-            "type": "object",
-            "properties": {"format": {"const": 1}, "answer": {"type": "string"}, "findings": {"type": "array"}},
-            "required": ["format"],
-        },
+        {"type": "object", "required": ["format"]},
     )
