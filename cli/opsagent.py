@@ -95,6 +95,8 @@ examples:
   opsagent -p '哪些服务挂了'
   opsagent -p 'disk' --nagios
 
+`opsagent mcp` serves a host that speaks the Model Context Protocol (docs/mcp.md).
+
 Without a model, runbooks answer: they read a few files and programs through the guard (opsx --help) and say what is
 wrong, what was not checked and why, and where to look next. A question that asks for a change gets the look only.
 
@@ -140,7 +142,8 @@ def _unexpected(word: str) -> Exception:
     if word in LATER:
         if LATER[word]:
             return UsageError(
-                f"{LATER[word]} ({shown}) is not in this version", hint=f"what works: {PROGRAM} -p 'QUESTION', opsx"
+                f"{LATER[word]} ({shown}) is not in this version",
+                hint=f"what works: {PROGRAM} -p 'QUESTION', {PROGRAM} mcp, opsx",
             )
         return UsageError(f"{PROGRAM} has no verb {shown}; it is a verb of opsx", hint=f"opsx {shown} --help")
     return UsageError(
