@@ -678,12 +678,15 @@ class Judge:
         if worst < R1:
             return
         unread = any(finding[1] in _UNREAD for finding in new)
+        takes_files = _family(words[0]) in _TAKE_FILES
         for word in words[1:]:
             value = word.value if word.value is not None else word.shape
             if value.startswith("-") or ("=" in value and not value.startswith(("/", "~"))):
                 value = value.partition("=")[2]
             if not value:
                 continue
+            if "/" not in value and value[0] not in ".~" and not takes_files:
+                continue  # a bare word such as a unit's or a pod's name is no file of the folder that we are in
             for place in self.places(value):
                 above = place.rstrip("/") + "/"
                 if (
@@ -697,6 +700,16 @@ class Judge:
                     self.own_touched = place
                     self.note(R2, "own.write", f"changes opsagent's own files ({place})", word.span, "law 6")
                     return
+
+
+_TAKE_FILES = frozenset(("files", "text", "vcs", "scripts", "search"))
+"""Families whose operands are files by their nature."""
+
+
+def _family(word: Word) -> str:
+    from guard.judge.families import PROGRAMS
+
+    return PROGRAMS.get((word.value or "").rpartition("/")[2], "")
 
 
 _UNREAD = frozenset(

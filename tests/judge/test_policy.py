@@ -199,3 +199,20 @@ def test_an_egress_decision_says_how_to_allow_it_for_good(command, setting):
 
 def test_configured_variables_are_asked_for_by_every_command():
     assert "VAULT_ADDR" in check("ls", policy=Policy(env=["VAULT_ADDR"])).env
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["systemctl restart nginx", "kubectl delete pod web", "docker stop web", "apt-get install nginx", "kill 1"],
+)
+def test_names_of_objects_are_no_files_of_our_own_folder(command):
+    decision = check(command, cwd="/opt/opsagent", policy=Policy(own_paths=["/opt/opsagent"])).decision
+    assert decision.code == "level"
+
+
+@pytest.mark.parametrize(
+    "command", ["touch core.py", "rm core.py", "git checkout main", "sed -i s/a/b/ core", "cp /x core"]
+)
+def test_files_of_our_own_folder_are_not_for_an_agent_to_change(command):
+    decision = check(command, cwd="/opt/opsagent", policy=Policy(own_paths=["/opt/opsagent"])).decision
+    assert decision.code == "law-6"

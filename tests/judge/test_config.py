@@ -1,0 +1,226 @@
+"""Configuration comes from a person's own files, whole or not at all, and never from the current folder."""
+
+import os
+
+import pytest
+
+from cli import config, opsx_rules, surroundings
+from cli.opsx import BY_NAME
+from cli.options import parse
+from guard.errors import NotPermitted, UsageError
+from guard.ledger import location
+from guard.types import Actor, Mode
+from tests.judge.test_own_rules import GOOD
+
+CONFIG = """
+[policy]
+mode = "lab"
+peers = ["web1", "h:1"]
+contexts = ["prod"]
+[env]
+pass = ["VAULT_ADDR", "PG*"]
+[other]
+anything = 1
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    folder = tmp_path / "state" / "config"
+    (folder / "rules").mkdir(parents=True, mode=0o700)
+    for made in (tmp_path / "state", folder, folder / "rules"):
+        made.chmod(0o700)
+    return folder
+
+
+def _put(path, text):
+    data = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(data)
+    path.chmod(0o600)
+    return path
+
+
+def _rules(*words):
+    return opsx_rules.main(parse("opsx", BY_NAME["rules"], list(words)))
+
+
+def test_without_files_the_built_in_policy_holds():
+    assert config.load() == config.Settings()
+
+
+def test_settings_are_read(place):
+    _put(place / "config.toml", CONFIG)
+    found = config.load()
+    assert found == config.Settings(
+        mode=Mode.LAB,
+        peers=("web1", "h:1"),
+        contexts=("prod",),
+        env=("VAULT_ADDR", "PG*"),
+        files=(str(place / "config.toml"),),
+    )
+    policy = surroundings.policy()
+    assert (policy.mode, policy.peers, policy.env) == (Mode.LAB, frozenset(("web1", "h:1")), ("VAULT_ADDR", "PG*"))
+    assert surroundings.policy(read_only=True).mode == Mode.READ_ONLY
+
+
+def test_the_current_folder_says_nothing(tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    (here / "config").mkdir(parents=True)
+    for name in ("config.toml", "config/config.toml", ".opsagent.toml"):
+        _put(here / name, CONFIG)
+    monkeypatch.chdir(here)
+    assert config.load() == config.Settings()
+
+
+def test_the_strictest_mode_of_several_files_counts(place, tmp_path):
+    _put(place / "config.toml", '[policy]\nmode = "read-only"\npeers = ["a"]')
+    more = _put(tmp_path / "more.toml", '[policy]\nmode = "lab"\npeers = ["b"]')
+    found = config.load(str(more))
+    assert (found.mode, found.peers) == (Mode.READ_ONLY, ("a", "b"))
+
+
+def test_two_places_count_where_nothing_moves_them(monkeypatch, tmp_path):
+    monkeypatch.delenv(location.HOME_VARIABLE)
+    monkeypatch.setattr(location, "home_of_user", lambda: str(tmp_path))
+    assert config.folders() == ["/etc/opsagent", str(tmp_path / ".config/opsagent")]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[policy\n", "not TOML"),
+        (b"\xff", "not TOML"),
+        ('[policy]\nmode = "labs"', "mode is one of"),
+        ('[policy]\npeer = ["x"]', "no setting 'peer'"),
+        ('[policy]\npeers = "x"', "peers is a list"),
+        ('[policy]\npeers = ["a b"]', "peers is a list"),
+        ("policy = 1", "is a table"),
+        ('[env]\npass = ["*"]', "no variable's name"),
+        ('[env]\npass = ["A-B"]', "no variable's name"),
+        ("#" * 300_000, "more than"),
+    ],
+)
+def test_a_file_with_a_mistake_is_left_out_whole_and_named(place, capsys, text, complaint):
+    _put(place / "config.toml", text)
+    found = config.load()
+    assert found.replace(problems=()) == config.Settings()
+    assert len(found.problems) == 1 and complaint in found.problems[0] and "config.toml" in found.problems[0]
+    surroundings.policy()
+    assert complaint in capsys.readouterr().err
+
+
+def test_what_others_could_have_written_is_left_out(place, tmp_path):
+    file = _put(place / "config.toml", CONFIG)
+    file.chmod(0o666)
+    assert "written by others" in config.load().problems[0]
+    file.chmod(0o600)
+    place.chmod(0o777)
+    assert "its folder can be written" in config.load().problems[0]
+    place.chmod(0o700)
+    file.rename(tmp_path / "elsewhere.toml")
+    file.symlink_to(tmp_path / "elsewhere.toml")
+    assert "it is a link" in config.load().problems[0]
+    file.unlink()
+    os.mkfifo(file)
+    assert "no regular file" in config.load().problems[0]
+
+
+def test_a_linked_configuration_folder_is_left_out(place, tmp_path):
+    _put(place / "config.toml", CONFIG)
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    found = config.load()
+    assert found.mode == Mode.GUARDED and "it is a link" in found.problems[0]
+
+
+def test_a_trusted_folder_must_be_closed_to_others(place, tmp_path):
+    closed, opened = tmp_path / "closed", tmp_path / "opened"
+    closed.mkdir(mode=0o755)
+    opened.mkdir()
+    opened.chmod(0o777)
+    _put(place / "config.toml", f'[policy]\ntrusted_bin = ["{closed}/", "{opened}", "bin", "/nosuch"]')
+    found = config.load()
+    assert found.trusted_bin == (str(closed),)
+    assert len(found.problems) == 3
+
+
+def test_a_named_file_that_cannot_be_used_is_an_error(tmp_path):
+    with pytest.raises(config.BadConfig):
+        config.load(str(tmp_path / "none.toml"))
+
+
+def test_rules_count_and_lower_only_with_trust(place, monkeypatch, capsys):
+    file = _put(place / "rules" / "mine.toml", GOOD)
+    found = config.load()
+    assert [rule.id for rule in found.rules] == ["site.payments"]
+    assert "opsx rules trust" in found.problems[0]
+    monkeypatch.setattr(surroundings, "actor", lambda: Actor.PERSON)
+    monkeypatch.setattr("cli.consent.consented", lambda question: False)
+    assert _rules("trust", str(file)) == 3
+    assert len(config.load().rules) == 1
+    monkeypatch.setattr("cli.consent.consented", lambda question: True)
+    assert _rules("trust", str(file)) == 0
+    shown = capsys.readouterr().out
+    assert "deployctl status *" in shown and "sha256" in shown
+    found = config.load()
+    assert [rule.lowers for rule in found.rules] == [False, True] and found.problems == ()
+    _put(file, GOOD + b"# changed\n")
+    assert [rule.lowers for rule in config.load().rules] == [False]
+
+
+def test_trust_is_on_record_before_it_counts(place, monkeypatch):
+    from acting.world import open_store
+    from guard.redact import Redactor
+
+    file = _put(place / "rules" / "mine.toml", GOOD)
+    monkeypatch.setattr(surroundings, "actor", lambda: Actor.PERSON)
+    monkeypatch.setattr("cli.consent.consented", lambda question: True)
+    _rules("trust", str(file))
+    entry = next(entry for entry in open_store(Redactor()).entries() if entry["kind"] == "rules_trusted")
+    assert entry["file"] == str(file) and len(str(entry["digest"])) == 64 and entry["actor"] == "person"
+    assert entry["rules"] == ["site.deploy-status"]
+
+
+def test_nobody_but_a_person_trusts(place, monkeypatch):
+    file = _put(place / "rules" / "mine.toml", GOOD)
+    monkeypatch.setattr(surroundings, "actor", lambda: Actor.AGENT)
+    with pytest.raises(NotPermitted):
+        _rules("trust", str(file))
+    assert config.trusted_digests() == frozenset()
+
+
+def test_only_files_where_rules_are_read_can_be_trusted(place, tmp_path, monkeypatch):
+    file = _put(tmp_path / "mine.toml", GOOD)
+    monkeypatch.setattr(surroundings, "actor", lambda: Actor.PERSON)
+    with pytest.raises(UsageError, match="not in a folder"):
+        _rules("trust", str(file))
+
+
+def test_a_rules_file_whose_example_does_not_hold_is_left_out_and_the_rest_stays(place):
+    _put(place / "rules" / "bad.toml", GOOD.replace(b"systemctl restart nginx", b"systemctl restart payments2"))
+    _put(place / "rules" / "good.toml", GOOD.replace(b"site.", b"other."))
+    found = config.load()
+    assert [rule.id for rule in found.rules] == ["other.payments"]
+    assert any("bad.toml" in problem and "must not" in problem for problem in found.problems)
+
+
+def test_two_files_with_the_same_rule_do_not_both_count(place):
+    _put(place / "rules" / "a.toml", GOOD)
+    _put(place / "rules" / "b.toml", GOOD)
+    found = config.load()
+    assert len(found.rules) == 1 and any("another file has a rule" in problem for problem in found.problems)
+
+
+def test_the_verbs_say_what_counts_and_what_does_not_hold(place, capsys):
+    file = _put(place / "rules" / "mine.toml", GOOD)
+    assert _rules("list") == 0 and "raises to R3" in capsys.readouterr().out
+    assert _rules("list", "--json") == 0 and '"site.payments"' in capsys.readouterr().out
+    assert _rules("test") == 0 and "9 examples hold" in capsys.readouterr().out
+    assert _rules("lint") == 0 and "nothing to say" in capsys.readouterr().out
+    _put(file, GOOD.replace(b"systemctl restart nginx", b"systemctl restart payments2"))
+    assert _rules("test") == 1 and "must not" in capsys.readouterr().out
+    _put(file, b"x = 1")
+    assert _rules("test", str(file)) == 1 and "unknown table" in capsys.readouterr().out
+    assert _rules("lint", str(file)) == 1
+    with pytest.raises(UsageError):
+        _rules("wipe")
