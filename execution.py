@@ -119,7 +119,7 @@ def snapshot(
         UsageError: one of the commands is not a read.
         StateError: the state folder cannot be used.
     """
-    import rollback
+    from acting import rollback
 
     outputs = [_said(name, command, guard, cwd, actor) for name, command in plan.commands]
     return rollback.save(plan, guard, outputs=outputs, execution=execution, reason=reason)
@@ -127,7 +127,7 @@ def snapshot(
 
 def record_after(snapshot: str, guard: Guard) -> str:
     """Records how a snapshot's paths stand now that its run is over. Returns why not, "" when it did; never raises."""
-    import rollback
+    from acting import rollback
 
     return rollback.record_after(snapshot, guard)
 
@@ -136,35 +136,35 @@ def plan_rollback(
     of: str, guard: Guard, *, overruled: Iterable[str] = (), leave_conflicts: bool = False
 ) -> RollbackPlan:
     """What going back to before an execution (or to a snapshot) would do. Changes nothing; see `rollback.plan`."""
-    import rollback
+    from acting import rollback
 
     return rollback.plan(of, guard, overruled=overruled, leave_conflicts=leave_conflicts)
 
 
 def rollback_differences(plan: RollbackPlan, guard: Guard) -> tuple[tuple[Step, str], ...]:
     """The steps of a plan that do something or are in conflict, each with its difference in words, redacted."""
-    import rollback
+    from acting import rollback
 
     return rollback.differences(plan, guard)
 
 
 def rollback_request(plan: RollbackPlan) -> str:
     """The command that stands for exactly this plan in requests, stamps and records."""
-    import rollback
+    from acting import rollback
 
     return rollback.request_of(plan)
 
 
 def rollback_assessment(plan: RollbackPlan) -> Assessment:
     """A plan as an assessment, for keeping it as a request."""
-    import rollback
+    from acting import rollback
 
     return rollback.judged(plan)
 
 
 def rollback_stamp(plan: RollbackPlan, request: Request, guard: Guard) -> str:
     """The id of a live stamp for exactly this plan, "" when there is none. Raises StateError."""
-    import rollback
+    from acting import rollback
     from guard.bound import Stamp
 
     found = guard.ledger.stamps.find(rollback.binding_of(plan, request))
@@ -180,7 +180,7 @@ def apply_rollback(
         NotPermitted: neither a stamp nor a consent, or things changed since the plan was made.
         SnapshotImpossible, StateError: nothing was touched.
     """
-    import rollback
+    from acting import rollback
 
     if not stamp and not consent:
         raise NotPermitted("a rollback needs a person's consent", not_done="nothing was changed")

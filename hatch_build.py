@@ -11,7 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGES = ("acting", "agent", "capabilities", "cli", "dialogue", "fleet", "guard", "mcp_wire", "runbooks", "runtimes")
-MODULES = ("core.py", "execution.py", "mcp_server.py", "rollback.py")
+MODULES = ("core.py", "execution.py", "mcp_server.py")
 
 
 def app_files(root: Path) -> dict[str, str]:

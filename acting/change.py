@@ -227,8 +227,7 @@ def witness() -> int:
 
 
 def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[str, Any]:
-    import rollback
-    from acting import world
+    from acting import rollback, world
     from guard.clock import SystemClock
     from guard.hands.targets.local import LocalTarget
     from guard.redact import Redactor

@@ -23,7 +23,7 @@ PACKAGES = (
     "opsagent_cli",
     "launch",
 )
-ROOT_MODULES = ("core", "execution", "mcp_server", "rollback")
+ROOT_MODULES = ("core", "execution", "mcp_server")
 
 
 class Import(NamedTuple):

@@ -28,7 +28,6 @@ OURS = (
     "guard",
     "mcp_server",
     "mcp_wire",
-    "rollback",
     "runbooks",
     "runtimes",
 )
@@ -43,17 +42,17 @@ SERVICES = ("guard.ports", "guard.clock", "guard.redact", "guard.redaction", "gu
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "guard": VALUES,
     "guard.judge": (*HOT, "guard.render"),
+    # A file of rules is judged with the judge before it counts.
+    "guard.userrules": (*HOT, "guard.judge"),
     "guard.redact": (*VALUES, "guard.redaction"),
     "guard.redaction": VALUES,
     "guard.ledger": (*VALUES, *SERVICES),
     "guard.hands": (*VALUES, *SERVICES),
     # The face for thinking: it judges and reads what was recorded, and has no hands.
     "core": (*VALUES, *SERVICES, "guard.judge", "guard.ledger"),
-    "execution": ("core", "guard", "acting", "rollback"),
+    "execution": ("core", "guard", "acting"),
     # What execution is made of; only execution knows it.
-    "acting": ("core", "guard", "rollback"),
-    # The part of acting that takes a change back; only execution knows it.
-    "rollback": ("core", "guard"),
+    "acting": ("core", "guard"),
     "dialogue": ("guard.types",),
     "capabilities": ("execution", "acting.approving", "core", "dialogue", "guard"),
     "runbooks": ("capabilities", "execution", "core", "dialogue", "guard"),
@@ -181,7 +180,7 @@ def test_nothing_below_the_shells_prints_or_asks():
         ]
         wrong += [f"{name}:{one.line} imports getpass" for one in imports(name) if one.module == "getpass"]
         if within(
-            name, "guard", "core", "acting", "execution", "rollback", "dialogue", "capabilities", "runbooks", "runtimes", "fleet"
+            name, "guard", "core", "acting", "execution", "dialogue", "capabilities", "runbooks", "runtimes", "fleet"
         ):
             wrong += [
                 f"{name}:{line} uses {used}"
@@ -198,7 +197,7 @@ def test_only_execution_reaches_a_target():
     """
     wrong = []
     for name in modules():
-        if within(name, "execution", "guard.hands", "cli.opsx_selftest"):
+        if within(name, "execution", "acting", "guard.hands", "cli.opsx_selftest"):
             continue
         wrong += [
             f"{name}:{one.line} imports {one.module}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import execution
-import rollback
+from acting import rollback
 from capabilities.registry import BadArguments
 from capabilities.snapshots import rollback_tool, snapshot_tool
 from guard.bound import Consent

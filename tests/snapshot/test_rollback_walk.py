@@ -117,7 +117,7 @@ def test_a_killed_rollback_reads_as_unknown_and_goes_on(guard, folder):
     execution.record_after(saved, guard)
 
     def killed_after_one_step():
-        import rollback
+        from acting import rollback
 
         count = 0
 
@@ -307,7 +307,7 @@ def test_an_agent_gets_a_kept_request_and_changes_nothing(folder, capsys):
 
 
 def test_a_stamp_for_the_plan_lets_an_agent_take_it_back_once(folder, guard, capsys):
-    import rollback
+    from acting import rollback
 
     saved = save(guard, folder)
     (folder / "one").write_text("beta\n")
@@ -328,7 +328,7 @@ def test_a_stamp_for_the_plan_lets_an_agent_take_it_back_once(folder, guard, cap
 
 
 def test_only_our_own_command_line_asks_for_a_rollback(guard, folder):
-    import rollback
+    from acting import rollback
 
     (folder / "it's $(odd)").write_text("x")
     saved = save(guard, folder)
