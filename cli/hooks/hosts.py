@@ -16,7 +16,16 @@ _WRITING = ("write", "edit", "patch", "create", "replace", "move", "delete", "re
 class Host:
     """One host that can run `opsx hook` before a tool call."""
 
-    __slots__ = ("name", "event", "shells", "asks", "allows_unchanged", "project_variable", "folder_key")
+    __slots__ = (
+        "name",
+        "event",
+        "shells",
+        "asks",
+        "asks_headless",
+        "allows_unchanged",
+        "project_variable",
+        "folder_key",
+    )
 
     def __init__(
         self,
@@ -25,6 +34,7 @@ class Host:
         event: str,
         shells: "tuple[str, ...]",
         asks: bool,
+        asks_headless: bool = True,
         allows_unchanged: bool,
         project_variable: str = "",
         folder_key: str = "",
@@ -36,6 +46,8 @@ class Host:
         """Tools that run their `command` in a shell, and that take a changed command from a hook."""
         self.asks = asks
         """A hook can have the host ask its person."""
+        self.asks_headless = asks_headless
+        """Without a terminal it takes a question for a no; else it would wait for ever."""
         self.allows_unchanged = allows_unchanged
         """"allow" without a changed input is understood; else silence stands for it."""
         self.project_variable = project_variable
@@ -70,6 +82,7 @@ GEMINI = Host(
     event="BeforeTool",
     shells=("run_shell_command",),
     asks=True,
+    asks_headless=False,
     allows_unchanged=True,
     project_variable="GEMINI_PROJECT_DIR",
     folder_key="dir_path",

@@ -37,7 +37,7 @@ _NOT_HELD = (
 class Place:
     """Where the hook runs: what it has to know beside the call itself."""
 
-    __slots__ = ("opsx", "policy", "enforcement", "home", "environ", "process_cwd")
+    __slots__ = ("opsx", "policy", "enforcement", "home", "environ", "process_cwd", "terminal")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Place:
         home: str,
         environ: "Mapping[str, str]",
         process_cwd: str,
+        terminal: bool = True,
     ) -> None:
         self.opsx = opsx
         """Absolute path of the launcher that the host is to run instead."""
@@ -57,6 +58,8 @@ class Place:
         self.environ = environ
         self.process_cwd = process_cwd
         """Where the host started the hook."""
+        self.terminal = terminal
+        """The host has a controlling terminal, so somebody may be there."""
 
 
 def rule(frame: "Frame", host: Host, place: Place) -> Answer:
@@ -150,11 +153,11 @@ class _Shell:
                 f"{said} Not run. Call {tool} with this command: it asks a person, saves what would change and keeps "
                 "a record.",
             )
-        if self.host.asks:
+        if self.host.asks and (self.place.terminal or self.host.asks_headless):
             return Answer("ask", f"{said} {_NO_SNAPSHOT if found.level else _NOT_HELD}")
         return Answer(
             "deny",
-            f"{said} Not run: {self.host.name} lets no hook ask. Run `opsx exec -- …` with the same command: it waits "
+            f"{said} Not run: the host cannot ask here. Run `opsx exec -- …` with the same command: it waits "
             "for a person and saves what would change.",
         )
 
@@ -296,15 +299,21 @@ def _files(frame: "Frame", host: Host, place: Place) -> Answer:
                 critical = critical or (real if paths.critical(real) else "")
     if critical:
         said = _said(f"opsagent: R2, changes a critical file ({critical}).")
-        return Answer("ask", f"{said} {_NO_SNAPSHOT}")
+        return _question(said, host, place)
     if inside and project:
         from cli.hooks.settings import DEFER, project_writes
 
         value, problem = project_writes()
         if value != DEFER:
-            answer = Answer("ask", f"opsagent: R1, changes a file of the project. {_NO_SNAPSHOT}")
+            answer = _question("opsagent: R1, changes a file of the project.", host, place)
             return _with_problem(answer, problem) if problem else answer
     return Answer("pass")
+
+
+def _question(said: str, host: Host, place: Place) -> Answer:
+    if host.asks and (place.terminal or host.asks_headless):
+        return Answer("ask", f"{said} {_NO_SNAPSHOT}")
+    return Answer("deny", f"{said} Not done: the host cannot ask here.")
 
 
 _MOST_VALUES = 10_000
@@ -388,7 +397,16 @@ def surroundings_of(environ: "Mapping[str, str]") -> Place:
         home=home,
         environ=environ,
         process_cwd=os.getcwd(),
+        terminal=_has_terminal(),
     )
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def surroundings_opsx() -> str:
