@@ -31,6 +31,7 @@ dangerous: environment
 hosts: environment
 	./opsagent --version
 	"$(PYTHON)" tools/mcp_hosts.py
+	"$(PYTHON)" -m tests.hosts.claude_code_hook
 
 # Ratios against a bare interpreter and other measures; prints, never fails.
 bench: environment
