@@ -125,24 +125,23 @@ _NAMES = {
     "system": """
         aa-complain aa-disable aa-enforce aa-status acpi addgroup adduser apparmor_parser arch atop auditctl
         augenrules aureport ausearch authselect biosdecode bmon btm btop busctl chage chfn chgpasswd chkconfig
-        chpasswd chsh coredumpctl cpu-checker cpuid cpupower_ crontab ctop dbus-monitor dbus-send delgroup
-        deluser depmod dmesg dmidecode dracut dstat faillog fastfetch free fuser gdbus getcap getenforce getent
-        getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv grub-install grub-mkconfig
-        grub2-mkconfig grubby halt hostid hostnamectl htop hwinfo_ id ifstat iftop init insmod inxi iostat iotop
-        ipcs ipmitool_ isainfo journalctl kexec kill killall killall5 kvm-ok last lastb lastlog ldconfig ldd
-        loadavg locale localectl logger loginctl logrotate lsattr lsb_release lscpu lsdev lshw lsinitramfs
-        lsinitrd lsipc lsirq lslocks lslogins lslogins_ lsmem lsmod lsns lsof lspci lsscsi lstopo
-        lstopo-no-graphics lsusb machine machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe mount_
-        mpstat neofetch nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi nvidia-smi_
-        os-prober_ osqueryi_ pam-auth-update passwd pct pgrep pidof pidstat pidstat_ pkill pmap poweroff
-        powertop procinfo ps pstree pv pvesh pveum pwconv pwdx qdbus qm rc-service rc-status rc-update realm
-        reboot renice resolvectl rmmod rocm-smi_ runlevel sar screenfetch semodule sensors service sestatus
-        setenforce sg shutdown skill slabtop slay smem snice sulogin_ supervisorctl sw_vers swapoff swapon sync
-        sysctl systemctl systemd-analyze systemd-cgls systemd-cgtop systemd-delta systemd-detect-virt
-        systemd-escape systemd-id128 systemd-path systemd-resolve sysv-rc-conf telinit timedatectl tload top
-        tuned-adm uac uname update-alternatives update-grub update-initramfs update-rc.d uptime useradd userdel
-        usermod users utmpdump uuidgen vigr vipw virsh virt-what visudo vm_stat vmstat w wall who whoami write
-        xe xkill xl zkill
+        chpasswd chsh coredumpctl cpu-checker cpuid cpupower crontab ctop dbus-monitor dbus-send delgroup
+        deluser depmod dmesg dmidecode dracut dstat facter faillog fastfetch free fuser gdbus getcap getenforce
+        getent getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv grub-install
+        grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl htop hwinfo id ifstat iftop init insmod inxi
+        iostat iotop iotop-c iotop-py ipcs ipmitool isainfo journalctl kexec kill killall killall5 kvm-ok last
+        lastb lastlog ldconfig ldd lnstat loadavg locale localectl logger loginctl logrotate lsattr lsb_release
+        lscpu lsdev lshw lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lsmem lsmod lsns lsof lspci lsscsi
+        lstopo lstopo-no-graphics lsusb machine machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe
+        mpstat neofetch nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi os-prober
+        osqueryi pam-auth-update passwd pct pgrep pidof pidstat pkill pmap poweroff powertop procinfo ps pstree
+        pv pvesh pveum pwconv pwdx qdbus qm rc-service rc-status rc-update realm reboot renice resolvectl rmmod
+        rocm-smi runlevel sar screenfetch semodule sensors service sestatus setenforce sg shutdown skill slabtop
+        slay smem snice supervisorctl sw_vers swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls
+        systemd-cgtop systemd-delta systemd-detect-virt systemd-escape systemd-id128 systemd-path
+        systemd-resolve sysv-rc-conf telinit timedatectl tload top tuned-adm uname update-alternatives
+        update-grub update-initramfs update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr vipw
+        virsh virt-what visudo vm_stat vmstat w wall who whoami write xe xkill xl zkill
     """,
     "text": """
         addr2line apropos b2sum b3sum base32 base64 basename basenc bat batcat bzcat c++filt cal cat ccze cheat

@@ -4,7 +4,7 @@ from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.options import Parsed
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
-from guard.judge.tables import starts
+from guard.judge.tables import names, starts
 
 EXAMPLES = {
     "R0": ("ps aux", "ps -ef --sort=-%cpu", "top -bn1", "free -m", "df -h", "du -sh /var", "uptime", "vmstat 1 3",
@@ -206,11 +206,66 @@ def _bare_interactive(call: Call) -> None:
 
 
 def _getent(call: Call) -> None:
+    words = [word for word in call.args if not (word.value or "x").startswith("-")]
+    if not words:
+        return
+    base = call.value(words[0])
+    if base is None or base in ("shadow", "gshadow"):
+        call.note(R2, "path.secret", "shows password hashes", words[0], "law 4")
+        call.effect("secret-read", "/etc/shadow")
+    elif base.startswith(("hosts", "ahosts")) and len(words) > 1:
+        _resolve(call, base, words[1:])
+
+
+def _ps(call: Call, parsed: Parsed) -> None:
+    """`ps e` (the old style, without a dash) and the column `environ` show the environment of other processes."""
+    for at, word in enumerate(call.args):
+        value = word.value or ""
+        if (
+            (not value.startswith("-") and value.isalpha() and "e" in value and len(value) < 8 and at == 0)
+            or (not value.startswith("-") and value in ("e", "eww", "ewww", "ew") and at)
+            or "environ" in value
+        ) and "--" not in value:
+            if value.startswith("-") and "environ" not in value:
+                continue
+            call.effect("secret-read", "/proc/*/environ")
+            call.note(R2, "path.secret", "shows the environment of other processes", word, "law 4")
+            return
+
+
+def _nvidia(call: Call) -> None:
+    """nvidia-smi has options of several letters after one dash, so each word is looked up whole."""
+    skip = False
     for word in call.args:
-        value = word.value or word.shape
-        if value in ("shadow", "gshadow") or "*" in value:
-            call.note(R2, "path.secret", "shows password hashes", word, "law 4")
-            call.effect("secret-read", "/etc/shadow")
+        value = word.value or "?"
+        name = value.partition("=")[0]
+        if skip:
+            skip = False
+        elif name in _NVIDIA_VALUES:
+            skip = name == value
+            if name in ("-f", "--filename"):
+                call.note(R1, "nvidia.file", "writes what it shows to a file", word)
+        elif not (name in _NVIDIA_READS or name.startswith(("--query-", "--help-query-"))):
+            call.note(R2, "nvidia.change", "changes how the graphics card runs, or is not known", word)
+
+
+_NVIDIA_VALUES = names("-i --id -l --loop -lms --loop-ms -d --display --format -f --filename -s -c --count -o -m")
+_NVIDIA_READS = names("""
+-q --query -L --list-gpus -x --xml-format -h --help -v --version -B --list-excluded-gpus -u --unit --dtd topo dmon pmon
+-p2p -lgip -lgi -lgipp -lcip -lci --list-gpu-instances --list-compute-instances -e -q -a
+""")
+
+
+def _zfs_like(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
+    """`xl dmesg -c` clears what it shows."""
+    if verb == "dmesg" and any((word.value or "-c").startswith("-c") for word in rest):
+        call.note(R2, "xen.clear", "clears the hypervisor's messages")
+
+
+def _hostname_verb(call: Call, verb: str, rest: "list[Word]") -> None:
+    """`hostnamectl hostname` shows, with a name it sets."""
+    if any(not (word.value or "x").startswith("-") for word in rest):
+        call.note(R2, f"hostnamectl.{verb}", f"sets the {verb}")
 
 
 def _resolve(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -233,17 +288,52 @@ _CTL = (
     "--no-convert --user --system"
 )
 
+
+def _inventory(call: Call) -> None:
+    """Tools that list hardware or facts and have ways to change it: only their plain listings are known."""
+    words = [word.value or "?" for word in call.args]
+    plain = {
+        "hwinfo": ("--short", "--cpu", "--disk", "--memory", "--netcard", "--network", "--pci", "--usb", "--gfxcard",
+                   "--sound", "--all", "--help", "--version", "--bios", "--partition", "--monitor", "--listmd"),
+        "os-prober": (), "facter": ("-j", "--json", "-y", "--yaml", "--version", "--help", "-p"),
+        "rocm-smi": ("-a", "-i", "-t", "-u", "-P", "-f", "-g", "--showallinfo", "--showid", "--showtemp", "--showuse",
+                     "--showpower", "--showmeminfo", "--showproductname", "--showdriverversion", "--json", "--help",
+                     "vram", "all", "gtt"),
+        "osqueryi": ("--version", "--help", "--json", "--csv", "--line", "--list"),
+        "ipmitool": ("sdr", "sensor", "sel", "fru", "chassis", "status", "list", "elist", "info", "print", "lan", "mc",
+                     "-V", "-h", "power", "bmc", "type", "Temperature", "Fan", "1", "user_"),
+    }[call.name]  # fmt: skip
+    for at, word in enumerate(words):
+        if word not in plain and not (call.name == "facter" and not word.startswith("-")):
+            call.note(R2, f"{call.name}.unread", f"{word} is not a known listing of {call.name}", call.args[at])
+            return
+    call.need("block")
+
+
 PROGRAMS: dict[str, Program] = {
-    **many("ps free uptime vmstat mpstat iostat lscpu lsmem lspci lsusb lshw lsmod modinfo uname id who w "
+    "ps": reader("", operands="data", check=_ps),
+    "lspci": reader("-q!net -Q!net -M!R2 -H!R2 -A: -O: -p: -i: -s: -d: -F:!read -v -vv -vvv -n -nn -k -x -t -m -mm -D "
+        "-P -PP -b --version -g", operands="data", unknown="R2"),
+    "lshw": reader("single -dump:!write -class,-C,-c: -disable: -enable: -short -businfo -sanitize -numeric -quiet "
+        "-notime -json -xml -html -version -help -X!R2 -log:!write", operands="data", unknown="R2"),
+    **many("free uptime vmstat mpstat iostat lscpu lsmem lsusb lsmod modinfo uname id who w "
         "users groups whoami pgrep pidof pstree pmap pwdx "
-        "lastb last nstat slabtop tload runlevel cpuid cpupower_ biosdecode numastat acpi hwinfo_ lsipc "
-        "lslocks lsns lslogins_ "
-        "lsirq procinfo sar ifstat dstat pidstat_ nvidia-smi_ rocm-smi_ ipcs lsinitramfs lsinitrd lsscsi "
+        "lastb last slabtop tload runlevel cpuid biosdecode numastat acpi lsipc "
+        "lslocks lsns  "
+        "lsirq ipcs lsinitramfs lsinitrd lsscsi "
         "lsdev systemd-cgtop systemd-cgls systemd-detect-virt "
         "systemd-delta systemd-path systemd-escape systemd-id128 sestatus getenforce getsebool aa-status "
-        "loadavg locale cpu-checker kvm-ok virt-what os-prober_ sw_vers vm_stat machine mount_ "
-        "getcap getpcaps lsattr numfmt isainfo uuidgen mcookie ipmitool_ lsb_release hostid osqueryi_ "
-        "smem uac ausearch aureport sulogin_", reader("", operands="data"),),
+        "loadavg locale cpu-checker kvm-ok virt-what sw_vers vm_stat machine "
+        "getcap getpcaps lsattr numfmt isainfo uuidgen mcookie lsb_release hostid "
+        "smem aureport", reader("", operands="data"),),
+    **many("nstat ifstat lnstat", reader("-d:!R2 -r,--reset!R1 -s,--noupdate -z,--zeros -a,--ignore -j,--json "
+    "-p,--pretty "
+            "-t: -n -e -h -V -i: -S -l -T -v -b -w -q -A -I", operands="data", unknown="R2")),
+    "ausearch": reader("--checkpoint:!write", operands="data"),
+    "procinfo": reader("-f -n: -m -a -d -D -b -i -s -v -h -r", operands="data", unknown="R2"),
+    **many("hwinfo os-prober rocm-smi ipmitool osqueryi facter", custom(lambda call: _inventory(call))),
+    "cpupower": verbs("-c,--cpu: -h,--help -v,--version", "R0 "
+    "frequency-info|idle-info|info|monitor|powercap-info|help"),
     "arch": reader("", operands="none"),
     "lastlog": reader("-C,--clear!R2 -S,--set!R2 -b,--before: -t,--time: -u,--user: -R,--root:!R2 -h,--help",
         operands="data", unknown="R2"),
@@ -252,16 +342,25 @@ PROGRAMS: dict[str, Program] = {
         "--dump-bin:!write --from-dump:!read -s: -t: -q -u -d:!R2 -H: --no-sysfs -V -h --string: --type: "
         "--dump --oem-string:", operands="data", unknown="R2"),
     "sensors": reader("-s,--set!R2 -c:!read --bus-list -u -A -f -j -v -h", operands="data", unknown="R2"),
-    "inxi": reader("-U!R2 --update!R2 --recommends --output-file:!write --export:!write", operands="data",
-        unknown="R0", plain=False),
+    "inxi": reader("-A -B -b -C -c: -D -d -E -e -F -f -G -I -J -j -L -l -M -m -N -n -o -P -p -R -r -S -s -t: -u -v: "
+    "-x -xx "
+        "-xxx -y: -Z -z --filter --no-host --max-wrap: --full --basic --cpu --memory --disk --graphics --network "
+        "--audio "
+        "--partition --system --machine --sensors --slots --usb --processes: --raid --repos --help -h --version -V "
+        "--recommends --color: --tty --no-sudo -a --admin -Y: -i!net -w!net -W!net -U!R2", operands="data",
+        unknown="R2", plain=False),
     "utmpdump": reader("-f -r,--reverse!ok -o,--output:!write -h -V", unknown="R2"),
-    **many("lstopo lstopo-no-graphics", reader("", operands="write", plain=False)),
+    **many("lstopo lstopo-no-graphics", reader("--of,--output-format: --only: --no-io --physical --logical -v -s -c "
+    "-p -l "
+            "--whole-system --merge --no-legend --version --help", operands="write", plain=False, unknown="R2")),
     "pv": reader("-o,--output:!write -P,--pidfile:!write -R,--remote:!R2 -d,--watchfd: "
         "-U,--store-and-forward:!write -S --stop-at-size -s: -L: -i: -w: -H: -N: -F: -D: -B: -p -t -e -r "
         "-a -b -n -q -W -l -0 -f -c -E -Z: -C -Y -K -X -v -h -V -I -T -A: -m: -x: -g -k -8 -u:", unknown="R2"),
-    **many("screenfetch neofetch fastfetch", reader(
-            "-s!R2 -S:!exec --config:!exec -c:!exec --gen-config?!R1 --gen-config-force!R1 --load-config:!exec",
-            operands="data", plain=False, unknown="R0", check=lambda call, parsed: call.flag("helper"))),
+    "neofetch": table("--version --help", operands="data", level="R1", text="writes a configuration when it has none"),
+    **many("screenfetch fastfetch", reader("-n -N -v -V -E -w -A: -D: -L -s!R2 -S:!exec -c:!exec -l:,--logo: "
+    "--version --help "
+            "-h --structure: --format: --json --show-errors --pipe", operands="data", plain=False, unknown="R2",
+            check=lambda call, parsed: call.flag("helper"))),
     "pidstat": reader("-e:!exec -T: -C: -G: -p: -U? -d -D -h -H -I -l -r -R -s -t -u -v -V -w --dec: --human -[0-9]",
         operands="data", unknown="R2"),
     "sar": reader("-o:!write -f: -A -b -B -C -d -F -h -H -I: -m: -n: -p -P: -q -r -R -S -t -u -v -V -w -W -y -z -s? "
@@ -269,9 +368,29 @@ PROGRAMS: dict[str, Program] = {
     "dstat": reader("--output:!write", operands="data", unknown="R0"),
     "top": reader("-b,--batch -n,--iterations: -d,--delay: -p,--pid: -u: -U: -H -i -c -o: -s -S -w? -1 -e: -E: -h "
         "-v -O -l: -F -R -stats: -A", operands="data", unknown="R2"),
-    **many("htop btop atop glances nmon iotop iftop nethogs bmon ctop btm powertop", reader(
-            "-w:!write --export: --csv:!write -k!R2 --calibrate!R2 --auto-tune!R2 -C?!ok", operands="data",
-            plain=False, unknown="R0")),
+    **many("htop btop ctop btm", reader("-d,--delay: -u,--user: -s,--sort-key: -p,--pid: -t,--tree -C,--no-color -M "
+    "-H? "
+            "-F,--filter: -h,--help -V,-v,--version -n,--max-iterations: --readonly -a -f -i -r -lc -p: --preset: "
+            "-b --basic -R,--rate: -T", operands="data", plain=False, unknown="R2")),
+    "atop": reader("-w:!write -r: -P: -b: -e: -L: -a -A -C -M -D -N -g -m -d -n -u -p -s -c -v -o -y -R -1 -f -F -G "
+    "-l -i -V "
+        "-x -S -t:", operands="data", plain=False, unknown="R2"),
+    "glances": reader("-1 -2 -3 -4 -t,--time: -q,--quiet -h,--help -V,--version --stdout: --stdout-csv: --stdout-json: "
+        "--stop-after: --percpu -f,--process-filter: -b,--byte --fahrenheit --disable-plugin: --disable-process "
+        "--tree --process-short-name --sort-processes:", operands="data", plain=False, unknown="R2"),
+    "nmon": reader("-h -s: -c: -f!R1 -F:!write -x!R1 -X!R1 -r: -t -T -d -l: -g: -N -V -b -B -m:!R1", operands="data",
+        plain=False, unknown="R2"),
+    **many("iotop iotop-c iotop-py", reader("-o,--only -b,--batch -n,--iter: -d,--delay: -p,--pid: -u,--user: "
+    "-P,--processes "
+            "-a,--accumulated -k,--kilobytes -t,--time -q,--quiet -h,--help --version", operands="data", unknown="R2",
+            plain=False)),
+    **many("iftop nethogs bmon", reader("-i: -n -N -p -b -B -P -t -s: -L: -f: -F: -m: -d: -v: -c: -a -C -l -x -h -V "
+    "-r: -o: "
+            "-R: -U", operands="data", unknown="R2", plain=False)),
+    "powertop": reader("-r,--html?!R1 -C,--csv?!R1 -w,--workload:!exec -c,--calibrate!R2 -a,--auto-tune!R2 "
+    "-i,--iteration: "
+        "-t,--time: -q,--quiet -s: --debug -V,--version -h,--help -x,--extech:!R2 -Z,--auto-tune-dump", operands="data",
+        unknown="R2", plain=False),
     "dmesg": reader("-C,--clear!R2 -c,--read-clear!R2 -D,--console-off!R2 -d,--show-delta -E,--console-on!R2 "
         "-e,--reltime -F,--file:!read -f,--facility: -H,--human -k,--kernel -L,--color? "
         "-l,--level: -n,--console-level:!R2 -P,--nopager --noescape -p,--force-prefix -r,--raw "
@@ -300,9 +419,11 @@ PROGRAMS: dict[str, Program] = {
     "timedatectl": verbs(_CTL,
         """R0 status|show|list-timezones|timesync-status|show-timesync
         R2 set-time|set-timezone|set-ntp|set-local-rtc|ntp-servers|revert""", need="bus", plain=True),
-    "hostnamectl": verbs(_CTL,
-        "R0 status|show\nR2 set-hostname|hostname|set-icon-name|set-chassis|set-deployment|set-location", need="bus",
-        plain=True, details={"hostname": lambda call, verb, rest: None}),
+    "hostnamectl": verbs(
+        _CTL,
+        "R0 status|show|hostname|icon-name|chassis|deployment|location\nR2 set-hostname|set-icon-name|set-chassis|"
+        "set-deployment|set-location", need="bus", plain=True, details=dict.fromkeys(("hostname", "icon-name",
+                "chassis", "deployment", "location"), _hostname_verb)),
     "localectl": verbs(_CTL,
         """R0 status|list-locales|list-keymaps|list-x11-keymap-models|list-x11-keymap-layouts|list-x11-keymap-variants|
         list-x11-keymap-options
@@ -344,7 +465,8 @@ PROGRAMS: dict[str, Program] = {
     "service": custom(_service),
     "rc-service": custom(_service),
     **many("rc-status", reader("", operands="data")),
-    **many("chkconfig update-rc.d rc-update sysv-rc-conf update-alternatives", table(
+    "rc-update": verbs("-a -s -v -q -h -V", "R0 show\nR2 add|del|delete"),
+    **many("chkconfig update-rc.d sysv-rc-conf update-alternatives", table(
             "--list,-l!ok --display!ok --query!ok --get-selections!ok --help --version", operands="data",
             check=lambda call, parsed: None if any(parsed.has(n) for n in ("--list", "--display", "--query",
                     "--get-selections")) else call.note(R2, f"system.{call.name}",
@@ -362,7 +484,7 @@ PROGRAMS: dict[str, Program] = {
     **many("reboot poweroff halt", custom(_reboot)),
     **many("init telinit", custom(_init)),
     "sysctl": reader("-a,-A,-X,--all -n,--values -N,--names -e,--ignore -q,--quiet -w,--write!R2 -p,--load?!R2 "
-        "--system!R2 -b,--binary -r,--pattern: --deprecated --dry-run -d -f? -h,--help -V,--version",
+        "--system!R2 -b,--binary -r,--pattern: --deprecated --dry-run -d -f?!R2 -h,--help -V,--version",
         operands="data", check=_sysctl, unknown="R2"),
     **many("modprobe rmmod insmod depmod update-initramfs dracut mkinitcpio mkinitrd kexec grub-install "
         "grub-mkconfig update-grub grub2-mkconfig grubby", table(
@@ -386,10 +508,10 @@ PROGRAMS: dict[str, Program] = {
         check=lambda call, parsed: None if parsed.has(
             "-d") else call.note(R2, "logs.rotate", "rotates logs and runs their scripts"), unknown="R2"),
     **many("lslogins", reader("", operands="data")),
-    **many("nvidia-smi", reader(
-            "-q -L -l: -i: -d: -x -f:!write --query-gpu: --format: --query-compute-apps: --loop: --help -h "
-            "--list-gpus topo dmon pmon -lms: -B", operands="data", unknown="R2")),
-    **many("lsof", reader("", operands="data", need="observe", plain=False)),
+    "nvidia-smi": custom(_nvidia),
+    "lsof": reader("", operands="data", need="observe", plain=False, check=lambda call, parsed: [call.note(R1,
+                "lsof.cache", "writes a cache or map file", word) for word in call.args
+            if (word.value or "").startswith(("-D", "+m"))] and None),
     "fuser": reader("-a,--all -c -f -i -k,--kill!R2 -l,--list-signals -M -m,--mount -n,--namespace: -s -u,--user "
         "-v,--verbose -w -V -4 -6 --inode -I", operands="data", need="observe", plain=False, unknown="R2"),
     "ldd": table("", operands="data", level="R2", text="ldd can run the program that it looks at",
@@ -404,7 +526,8 @@ PROGRAMS: dict[str, Program] = {
                 top|uptime|
         vcpu-list|dmesg
         R1 start|resume
-        R3 destroy|delete|delsnapshot|rollback|vm-destroy|vm-uninstall|sr-destroy|snapshot-destroy""")),
+        R3 destroy|delete|delsnapshot|rollback|vm-destroy|vm-uninstall|sr-destroy|snapshot-destroy""",
+            check=_zfs_like)),
     "virsh": verbs("-c,--connect: -r,--readonly -q -t -v -V -k: -K: -d: -h,--help --version -l: -e:",
         """R0 list|dominfo|domstate|dumpxml|nodeinfo|net-list|net-info|net-dumpxml|pool-list|pool-info|
             pool-dumpxml|vol-list|
@@ -414,6 +537,7 @@ PROGRAMS: dict[str, Program] = {
         cpu-stats|nodememstats|nodecpustats|help|net-dhcp-leases|freecell
         R1 start|resume|reboot|net-start|pool-start|pool-refresh
         R3 destroy|undefine|vol-delete|pool-delete|pool-destroy|snapshot-delete|snapshot-revert|net-destroy|
-        net-undefine|vol-wipe|managedsave-remove|pool-undefine""", flags=("helper",)),
+        net-undefine|vol-wipe|managedsave-remove|pool-undefine|checkpoint-delete|iface-undefine|secret-undefine""",
+        flags=("helper",), danger="--security-info!secret --file:!write"),
     "sync": table("", operands="data", level="R1"),
 }  # fmt: skip
