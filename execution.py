@@ -76,6 +76,9 @@ def assess(request: Request, guard: Guard) -> Assessment:
     """Judges a request with everything that is known here: what is enforced, and what its paths really are."""
     from guard.hands.facts import facts_for
 
+    # Looked at for each request: a stop has to reach shells that run for days.
+    policy = guard.policy.replace(frozen=guard.ledger.frozen_note())
+
     def judge(**facts: object) -> Assessment:
         return core.check(
             request.command,
@@ -83,7 +86,7 @@ def assess(request: Request, guard: Guard) -> Assessment:
             cwd=request.cwd,
             actor=request.actor,
             enforcement=guard.enforcement(),
-            policy=guard.policy,
+            policy=policy,
             **facts,  # type: ignore[arg-type]
         )
 

@@ -106,6 +106,9 @@ def request_object(kept: "KeptRequest", redact: "Callable[[str], str]") -> "dict
     row = asdict(kept)
     for name in ("command", "why"):
         row[name] = redact(row[name])
+    for name in ("snapshot_files", "snapshot_cmds", "no_snapshot_of"):
+        row[name] = [redact(text) for text in row[name]]
+    row["environment"] = {name: redact(text) for name, text in kept.environment.items()}
     row["expires_at"] = kept.expires_at()
     return row
 

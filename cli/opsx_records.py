@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cli.options import Parsed
+    from guard.ledger.approvals import KeptRequest
     from guard.ledger.records import Execution
+    from guard.ledger.store import Ledger, NullLedger
 
 STATUSES = (Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.CANCELLED, Status.UNKNOWN, Status.RUNNING)
 _AGO_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -136,17 +138,42 @@ def _show_fields(row: Mapping[str, Any]) -> None:
 def pending(parsed: Parsed) -> int:
     """The requests that wait for a person, oldest first."""
     _no_words(parsed)
-    waiting = execution.open_store(Redactor()).pending()
+    store = execution.open_store(Redactor())
+    if parsed.flag("watch"):
+        return _watch(store, as_json=parsed.flag("json"))
+    waiting = store.pending()
     if parsed.flag("json"):
         line({"format": 1, "requests": [request_object(kept, Redactor().text) for kept in waiting]})
         return 0
     for kept in waiting:
-        command = safe(kept.command.replace("\n", " "))
-        command = command if len(command) <= 90 else command[:89] + "…"
-        write(f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} {command}\n")
+        write(_pending_row(kept) + "\n")
     if not waiting:
         write("nothing waits for approval\n", to_stderr=True)
     return 0
+
+
+WATCH_S = 1.0
+"""Between two looks at the folder of requests: soon enough for a person, and one readdir each."""
+
+
+def _watch(store: Ledger | NullLedger, *, as_json: bool) -> int:
+    """Prints each request once, as it comes; in JSON one object a line. Ends with Ctrl-C."""
+    seen: set[str] = set()
+    while True:
+        for kept in store.pending():
+            if kept.id not in seen:
+                seen.add(kept.id)
+                if as_json:
+                    line({"format": 1, **request_object(kept, Redactor().text)})
+                else:
+                    write(_pending_row(kept) + "\n")
+        time.sleep(WATCH_S)
+
+
+def _pending_row(kept: KeptRequest) -> str:
+    command = safe(kept.command.replace("\n", " "))
+    command = command if len(command) <= 90 else command[:89] + "…"
+    return f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} {command}"
 
 
 def audit(parsed: Parsed) -> int:

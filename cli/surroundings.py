@@ -54,8 +54,10 @@ def policy(*, read_only: bool = False) -> Policy:
     from guard.ledger import location
 
     own = [home_of_this_code()]
+    frozen = ""
     try:
         own += [location.state_path(), location.config_path()]
+        frozen = location.frozen_note(own[1])
     except StateError:
         pass  # no passwd entry: there is no state to protect
     settings = config.load()
@@ -65,6 +67,7 @@ def policy(*, read_only: bool = False) -> Policy:
         peers=settings.peers,
         contexts=settings.contexts,
         trusted_bin=settings.trusted_bin,
+        frozen=frozen,
         own_paths=own,
         is_root=os.geteuid() == 0,
         env=settings.env,

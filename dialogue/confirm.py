@@ -42,6 +42,18 @@ class Ask:
     why: str
     """The asker's words. Shown apart, after the facts."""
     expires_at: str
+    ambient: tuple[str, ...] = ()
+    """What its client programs point at: `kubernetes context prod` …"""
+    remarks: tuple[str, ...] = ()
+    """What a person has to know beside it: an earlier denial, a run whose end is not known."""
+    asked_by: str = ""
+    """Who asks, through what."""
+    holds: str = ""
+    """How long the approval holds, and for how many runs."""
+    fingerprint: str = ""
+    """Set when secrets in `command` are not shown: names the exact bytes, so that no two commands look alike."""
+    details: tuple[str, ...] = ()
+    """What a rollback does, path by path."""
 
 
 @dataclass(frozen=True, slots=True)

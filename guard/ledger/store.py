@@ -19,6 +19,7 @@ from guard.ledger import index
 from guard.ledger.answers import Answers, frozen_of
 from guard.ledger.approvals import KeptRequest, Requests
 from guard.ledger.entries import Entries, Owner
+from guard.ledger.location import frozen_note
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
 from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.packs import KEEP, KEEP_SLACK, Snapshots
@@ -341,6 +342,10 @@ class Ledger:
             small_log_bytes=self._small_log_bytes,
         )
 
+    def frozen_note(self) -> str:
+        """Why everything above R0 is stopped, by the note in the folder: one open(2), for each request."""
+        return frozen_note(self.folder.path)
+
     @property
     def answers(self) -> Answers:
         """What persons said: `approve`, `deny`, `revoke`, `freeze`, `thaw`, `resolve`, and what follows from it."""
@@ -507,6 +512,10 @@ class NullLedger:
     def answers(self) -> Answers:
         """Raises StateError."""
         raise self.error
+
+    def frozen_note(self) -> str:
+        """No note can be read; nothing above R0 runs without records anyway."""
+        return ""
 
     def keep_request(
         self,

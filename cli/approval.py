@@ -1,0 +1,220 @@
+"""From what was asked to what a person is shown: judges and binds a request as it is now, and puts the `Ask` together.
+
+Asks nobody and approves nothing; `cli.opsx_approve` does.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import core
+import execution
+from acting import approving, rollback
+from cli.screen import typeable
+from dialogue.confirm import Ask
+from guard.bound import NO_OPTIONS
+from guard.errors import ApprovalChanged, NotPermitted, UsageError
+from guard.ledger.answers import ToApprove
+from guard.ledger.entries import command_hmac
+from guard.redact import MASK
+from guard.types import Actor, Level, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from execution import Guard
+    from guard.bound import Binding, SnapshotOptions
+    from guard.ledger.approvals import KeptRequest
+    from guard.types import Assessment, Request
+
+_HARMLESS = re.compile(r"[A-Za-z0-9_.,/+=@%^~:][A-Za-z0-9_.,/+=@%^~:-]*")
+"""What may be hidden as a secret: nothing that a shell acts on, no blank, no option."""
+MOST_PIECES = 20
+MOST_SHOWN = 60
+"""Reasons, effects and gaps beyond this many are counted."""
+_FINGERPRINT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One request to be approved."""
+
+    request: Request
+    options: SnapshotOptions = NO_OPTIONS
+    environ: Mapping[str, str] | None = None
+    """The asker's environment, as far as it was kept; None is this process's."""
+    id: str = ""
+    """`a-…`"""
+
+    @classmethod
+    def of_kept(cls, kept: KeptRequest) -> Wanted:
+        return cls(kept.request(), kept.options, dict(kept.environment) or None, kept.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The same, judged and bound as everything is now."""
+
+    wanted: Wanted
+    assessment: Assessment
+    binding: Binding
+    ask: Ask
+    unknown: tuple[str, ...]
+    """Runs whose end is not known and that touch the same; shown, and resolved by the yes."""
+
+    def to_approve(self) -> ToApprove:
+        """What the ledger is given after a yes."""
+        return ToApprove(
+            self.wanted.request,
+            self.assessment,
+            self.binding,
+            self.wanted.id,
+            forced=self.assessment.level == Level.R3,
+            resolves=self.unknown,
+        )
+
+
+def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepared:
+    """Judges and binds a request.
+
+    Raises:
+        NotPermitted: it cannot be approved, or only with `--force`.
+        ApprovalChanged: it is a rollback, and its plan is another one by now.
+        UsageError: it needs no approval. CannotRun: it could not be bound.
+    """
+    request = wanted.request
+    asked = rollback.asked(request.command) if wanted.id else None
+    details: tuple[str, ...] = ()
+    saved: tuple[str, ...]
+    if asked is not None:
+        plan = execution.plan_rollback(
+            asked.of, guard, overruled=asked.overruled, leave_conflicts=asked.leave_conflicts
+        )
+        if execution.rollback_request(plan) != request.command:
+            raise ApprovalChanged(
+                f"what is there has changed since {wanted.id} was asked",
+                not_done="nothing was approved",
+                hint=f"opsx rollback {asked.of}",
+            )
+        assessment = execution.rollback_assessment(plan)
+        binding = rollback.binding_of(plan, request)
+        details = tuple(
+            f"{step.action} {step.path}: {text}" if text else f"{step.action} {step.path}"
+            for step, text in execution.rollback_differences(plan, guard)
+        )
+        saved = tuple(f"file {step.path}" for step in plan.work)
+    else:
+        core.require_command(request.command)
+        core.require_target(request.target)
+        execution.require_cwd(request.cwd)
+        assessment = execution.assess(request, guard)
+        _require_approvable(assessment, wanted, force=force)
+        binding = approving.bind(request, assessment, guard, wanted.options, wanted.environ)
+        items = approving.plan_of(request, assessment, wanted.options).items
+        saved = tuple(f"{item.kind} {item.object}" for item in items)
+    answers = guard.ledger.answers
+    unknown = answers.unresolved(request, assessment)
+    remarks = [
+        f"{run.id} began {run.started_at} and nobody knows how it ended; both touch {shared}: look first. "
+        "A yes says that you looked"
+        for run, shared in unknown
+    ]
+    if (denial := answers.denial_of(request, assessment)) is not None:
+        times = f" ({denial.count} times by now)" if denial.count > 1 else ""
+        remarks.append(f"you denied this at {denial.at}{times}" + (f": {denial.reason}" if denial.reason else ""))
+    if wanted.options.leave_out:
+        remarks.append(f"not saved, by the asker's own wish: {', '.join(wanted.options.leave_out)}")
+    shown, fingerprint = _shown(request.command, guard)
+    redact = guard.redactor.text
+    ask = Ask(
+        id=wanted.id,
+        target=request.target,
+        host=os.uname().nodename,
+        user=_user(),
+        cwd=redact(request.cwd),
+        command=shown,
+        level=assessment.level.name,
+        reasons=_counted([redact(reason.text) for reason in assessment.reasons if reason.level == assessment.level]),
+        effects=_counted([redact(f"{effect.kind} {effect.object}".strip()) for effect in assessment.effects]),
+        reversible=assessment.reversible,
+        snapshot_plan=_counted([redact(text) for text in saved]),
+        not_bound=_counted([redact(text) for text in binding.unbound]),
+        must_type=_object_of(assessment, redact=redact) if assessment.level == Level.R3 else "",
+        why=redact(request.why),
+        expires_at="",
+        ambient=tuple(redact(f"{name} {text}") for name, text in binding.shown.items()),
+        remarks=tuple(redact(text) for text in remarks),
+        asked_by=_asker(request),
+        holds=holds,
+        fingerprint=fingerprint,
+        details=tuple(redact(text) for text in details),
+    )
+    return Prepared(wanted, assessment, binding, ask, tuple(run.id for run, _ in unknown))
+
+
+def _require_approvable(assessment: Assessment, wanted: Wanted, *, force: bool) -> None:
+    decision = assessment.decision
+    if decision.verdict == Verdict.RUN:
+        raise UsageError("this needs no approval", not_done="nothing was approved", hint="opsx exec -- CMD runs it")
+    if decision.verdict == Verdict.REFUSE and not decision.forceable:
+        raise NotPermitted(f"{decision.text}; no approval changes that", not_done="nothing was approved")
+    if assessment.level == Level.R3 and not force:
+        raise NotPermitted(
+            f"R3: {decision.text}",
+            not_done="nothing was approved",
+            hint=f"opsx approve --force {wanted.id or '-- CMD'}",
+        )
+
+
+def _shown(command: str, guard: Guard) -> tuple[str, str]:
+    """The command as it may stand on a screen, and the exact bytes' fingerprint when something in it is hidden.
+
+    Hiding must not hide what would run. So only pieces that no shell acts on are hidden: the text around them with
+    harmless words in their place is the command.
+    """
+    text = guard.redactor.text(command)
+    if text == command:
+        return command, ""
+    pieces = text.split(MASK)
+    if len(pieces) > MOST_PIECES:
+        return command, ""
+    fitting = re.fullmatch(f"({_HARMLESS.pattern})".join(re.escape(piece) for piece in pieces), command)
+    if fitting is None:
+        return command, ""
+    return text, command_hmac(guard.ledger.folder.key(), command)[:_FINGERPRINT]
+
+
+def _object_of(assessment: Assessment, *, redact: object) -> str:
+    """What an R3 destroys, as the person has to type it; the host's name when that cannot be typed as shown."""
+    order = ("delete", "write")
+    effects = sorted(assessment.effects, key=lambda effect: order.index(effect.kind) if effect.kind in order else 2)
+    for effect in effects:
+        if effect.kind in ("read", "secret-read", "privilege") or effect.object in ("", "?"):
+            continue
+        if typeable(effect.object) and callable(redact) and redact(effect.object) == effect.object:
+            return effect.object
+    return os.uname().nodename
+
+
+def _asker(request: Request) -> str:
+    through = f" through {request.shell}" if request.shell and request.actor != Actor.PERSON else ""
+    return request.actor + (f" ({request.client})" if request.client else "") + through
+
+
+def _user() -> str:
+    uid = os.geteuid()
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+    except KeyError:
+        return f"uid {uid}"
+
+
+def _counted(texts: list[str]) -> tuple[str, ...]:
+    texts = list(dict.fromkeys(texts))
+    if len(texts) <= MOST_SHOWN:
+        return tuple(texts)
+    return (*texts[:MOST_SHOWN], f"and {len(texts) - MOST_SHOWN} more")

@@ -1,0 +1,111 @@
+"""What a person sees before a yes: one or several asks as text for a terminal. Pure.
+
+Where it happens comes first, then all of the command, then what is known about it; the asker's own words come last and
+apart. Everything that is not ours goes through the renderer, so that what is there is what is seen. Every row of the
+command stands behind a margin, so that no part of it can pass for a line of ours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from guard import render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dialogue.confirm import Ask
+
+COLUMNS = 80
+MARGIN = "  | "
+LABEL = 11
+"""Columns of the labels on the left."""
+
+LEVELS = {
+    "R0": "reads only, but cannot be held to that here",
+    "R1": "small and reversible",
+    "R2": "high risk, sensitive, or not understood",
+    "R3": "IRREVERSIBLE",
+}
+REVERSIBLE = {
+    "yes": "yes: what is saved first can be put back (opsx rollback)",
+    "partial": "partly: what is saved first can be put back, the rest cannot",
+    "no": "no known way back",
+}
+
+
+def screen_of(asks: Sequence[Ask], columns: int = COLUMNS) -> str:
+    """Everything that is asked for, without the question; ends with a line feed."""
+    columns = max(40, columns)
+    rows: list[str] = []
+    if len(asks) > 1:
+        rows.append(f"{len(asks)} requests, in this order; one answer for all of them")
+    for number, ask in enumerate(asks, 1):
+        if len(asks) > 1:
+            rows += ["", f"── {number} of {len(asks)} ".ljust(columns, "─")]
+        rows += _rows(ask, columns)
+    return "\n".join(rows) + "\n"
+
+
+def question_of(asks: Sequence[Ask]) -> tuple[str, tuple[str, ...]]:
+    """The question, and what has to be typed, in this order, each with Enter.
+
+    An irreversible request wants its object as shown; several of them want each theirs.
+    """
+    typed = tuple(ask.must_type for ask in asks if ask.must_type)
+    if not typed:
+        return "Type yes and Enter to approve; anything else is no: ", ("yes",)
+    return "This cannot be undone. Type what it destroys, as shown, and Enter; anything else is no.", typed
+
+
+def typeable(name: str) -> bool:
+    """Whether a person can type a name as it is shown: nothing in it is shown as a marker, and it is not endless."""
+    return bool(name.strip()) and len(name) <= 200 and name == name.strip() and render.visible_line(name) == name
+
+
+def _rows(ask: Ask, columns: int) -> Iterator[str]:
+    one = render.visible_line
+    yield from _field("on", f"{one(ask.host)} (target {one(ask.target)}), as {one(ask.user)}", columns)
+    for text in ask.ambient:
+        yield from _field("points at", one(text), columns)
+    yield from _field("folder", one(ask.cwd), columns)
+    yield ""
+    for row in render.wrap(render.visible(ask.command), columns - len(MARGIN)):
+        yield MARGIN + row
+    yield ""
+    if ask.fingerprint:
+        yield from _field(
+            "hidden", f"secrets in it are not shown; the exact bytes have the fingerprint {ask.fingerprint}", columns
+        )
+    yield from _field("level", f"{ask.level}: {LEVELS.get(ask.level, '')}", columns)
+    yield from _fields("why", ask.reasons, columns)
+    yield from _fields("does", ask.effects, columns)
+    for text in ask.details:
+        for row in render.wrap(one(text), columns - 4):
+            yield "    " + row
+    yield from _field("undo", REVERSIBLE.get(ask.reversible, one(ask.reversible)), columns)
+    yield from _fields("saved first", ask.snapshot_plan, columns)
+    yield from _fields("not bound", ask.not_bound, columns)
+    yield from _fields("NOTE", ask.remarks, columns)
+    if ask.must_type:
+        yield from _field("destroys", one(ask.must_type), columns)
+    if ask.holds:
+        yield from _field("approval", one(ask.holds), columns)
+    if ask.asked_by:
+        yield from _field("asked by", one(ask.asked_by) + (f", request {one(ask.id)}" if ask.id else ""), columns)
+    if ask.why:
+        yield ""
+        yield "What the asker says about it (not checked):"
+        for row in render.wrap(render.visible(ask.why), columns - len(MARGIN)):
+            yield "  > " + row
+
+
+def _fields(label: str, texts: Iterable[str], columns: int) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        yield from _field(label if not number else "", render.visible_line(text), columns)
+
+
+def _field(label: str, text: str, columns: int) -> Iterator[str]:
+    """A label and already visible text, further rows indented."""
+    for number, row in enumerate(render.wrap(text, columns - LABEL - 1)):
+        yield render.pad("" if number else label, LABEL) + " " + row
