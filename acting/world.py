@@ -115,13 +115,19 @@ def redacted(captured: Captured, guard: Guard) -> Captured:
 class Sink:
     """Takes raw output as it comes; gives redacted bytes to the caller and to the files of long outputs."""
 
-    def __init__(self, guard: Guard, execution: str, on_output: Callable[[str, bytes], None] | None) -> None:
+    def __init__(
+        self, guard: Guard, execution: str, on_output: Callable[[str, bytes], None] | None, *, live: bool = False
+    ) -> None:
+        """Args: live: others follow the output while it comes (`opsx tail`)."""
         self._on_output = on_output
         self._streams = {name: guard.redactor.byte_stream() for name in ("stdout", "stderr")} if on_output else {}
         self._files = {
             name: guard.ledger.output_writer(execution, name, guard.redactor.stream(), folder=guard.outputs_folder)
             for name in ("stdout", "stderr")
         }
+        if live:
+            for writer in self._files.values():
+                writer.keep_live()
 
     def __call__(self, stream: str, data: bytes) -> None:
         self._files[stream].feed(data)

@@ -80,6 +80,8 @@ def next_step(outcome: "Outcome") -> "str | None":
     """What a person can do now, as one command line, or None."""
     if outcome.request_id and outcome.status in (Status.NEEDS_STAMP, Status.REFUSED):
         return f"opsx approve {outcome.request_id}" + (" --force" if outcome.status == Status.REFUSED else "")
+    if outcome.snapshot and outcome.execution:
+        return f"opsx rollback {outcome.execution}"
     if outcome.output_file:
         return f"less {outcome.output_file}"
     return None

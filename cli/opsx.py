@@ -102,6 +102,14 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
         codes="how it ended: 0 · 1 failed · 130 cancelled · 6 unknown · 124 still running",
     ),
     Verb(
+        "tail",
+        "cli.opsx_running",
+        "print what a change has said so far, and follow it to its end",
+        usage="ID",
+        options=(Option("once", "print what is there and leave"),),
+        codes="as wait",
+    ),
+    Verb(
         "cancel",
         "cli.opsx_running",
         "stop a running change (TERM, then KILL); what is unsafe to interrupt needs --force",

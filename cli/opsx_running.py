@@ -1,4 +1,4 @@
-"""`opsx wait` and `cancel`: a change that goes on by itself."""
+"""`opsx wait`, `tail` and `cancel`: a change that goes on by itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import execution
 from capabilities.shapes import execution_object
+from cli import surroundings
 from cli.opsx_records import NoSuchRecord
 from cli.report import line, safe, write
 from guard.errors import NotPermitted, UsageError
@@ -34,7 +35,7 @@ def main(parsed: Parsed) -> int:
     """Dispatches to the verb."""
     if len(parsed.words) != 1:
         raise UsageError("name one execution", hint=f"opsx executions lists them; opsx {parsed.verb.name} e-…")
-    return {"wait": _wait, "cancel": _cancel}[parsed.verb.name](parsed, parsed.words[0])
+    return {"wait": _wait, "tail": _tail, "cancel": _cancel}[parsed.verb.name](parsed, parsed.words[0])
 
 
 def _found(store: Any, execution_id: str) -> Execution:
@@ -69,6 +70,37 @@ def _said(run: Execution, parsed: Parsed) -> int:
         if run.output_file:
             write(f"output: {safe(run.output_file)}\n")
     return _CODES.get(run.status, 1)
+
+
+def _tail(parsed: Parsed, execution_id: str) -> int:
+    """Prints what it has said so far (redacted), then what comes, until it ends; `--once` prints and leaves."""
+    store = execution.open_store(Redactor())
+    run = _found(store, execution_id)
+    at = {"stdout": 0, "stderr": 0}
+    while True:
+        ended = run.status != Status.RUNNING
+        for stream in at:
+            text = _saved_from(f"{execution_id}.{stream}.txt", at[stream])
+            at[stream] += len(text)
+            write(text.decode("utf-8", "replace"), to_stderr=stream == "stderr")
+        if ended or parsed.flag("once"):
+            break
+        time.sleep(TICK_S)
+        run = _found(store, execution_id)
+    if not any(at.values()):
+        write(f"opsx: {run.id} ({run.status}) has said nothing that was kept; opsx show {run.id}\n", to_stderr=True)
+    return _CODES.get(run.status, 1)
+
+
+def _saved_from(name: str, position: int) -> bytes:
+    """What was added to a saved output since; nothing when there is no such file (yet)."""
+    folder = surroundings.outputs_folder()
+    try:
+        with open(os.path.join(folder or "/nonexistent", name), "rb") as file:
+            file.seek(position)
+            return file.read()
+    except FileNotFoundError:
+        return b""
 
 
 def _cancel(parsed: Parsed, execution_id: str) -> int:

@@ -117,6 +117,12 @@ class OutputWriter:
         self._buffer_chars = 0
         self._file: _HeadAndTail | None = None
         self._reason = ""
+        self._live = False
+
+    def keep_live(self) -> None:
+        """Saves from the first character on and at once, however short it stays: for a run that others follow."""
+        self._threshold = 0
+        self._live = True
 
     def feed(self, data: bytes) -> None:
         """Takes the next bytes. Never raises for the folder or the disk."""
@@ -158,7 +164,7 @@ class OutputWriter:
     def _write(self, text: str) -> None:
         self._buffer.append(text)
         self._buffer_chars += len(text)
-        if self._buffer_chars >= _BUFFER_CHARS:
+        if self._live or self._buffer_chars >= _BUFFER_CHARS:
             self._drain()
 
     def _drain(self) -> None:

@@ -260,3 +260,18 @@ def wait_for(holds):
 
 def test_process_start_tells_processes_apart():
     assert process_start(os.getpid()) and process_start(0) == 0
+
+
+def test_the_output_of_a_running_change_can_be_followed_redacted(guard, work, tmp_path):
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    request = ask(f"echo first; echo token {secret}; sleep 1; echo last; touch f", work)
+    approve(request, guard)
+    seen = []
+
+    def look(stream, data):
+        seen.append((tmp_path / "state/outputs").glob("*.stdout.txt"))
+
+    outcome = execution.run(request, guard, on_output=look).outcome
+    assert seen and outcome.output_file
+    text = Path(outcome.output_file).read_text()
+    assert text.startswith("first\n") and text.endswith("last\n") and secret not in text
