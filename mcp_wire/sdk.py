@@ -12,7 +12,7 @@ import gc
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,18 +89,19 @@ def _light_imports() -> Iterator[None]:
             adapter_init(self, type, **options, _parent_depth=depth)
 
     if not already:
-        sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
-    before = dict(BaseModel.model_config)
-    BaseModel.model_config["defer_build"] = True
+        sys.meta_path.insert(0, finder)
+    config = cast("dict[str, Any]", BaseModel.model_config)
+    before = dict(config)
+    config["defer_build"] = True
     TypeAdapter.__init__ = late_init  # type: ignore[method-assign]
     try:
         yield
     finally:
         TypeAdapter.__init__ = adapter_init  # type: ignore[method-assign]
-        BaseModel.model_config.clear()
-        BaseModel.model_config.update(before)  # type: ignore[typeddict-item]
+        config.clear()
+        config.update(before)
         if not already:
-            sys.meta_path.remove(finder)  # type: ignore[arg-type]
+            sys.meta_path.remove(finder)
         for name in finder.made:
             sys.modules.pop(name, None)
 
