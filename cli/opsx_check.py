@@ -44,7 +44,7 @@ def main(parsed: Parsed) -> int:
     if parsed.verb.name == "explain":
         from cli.report import write
 
-        write(core.explain(assessment))
+        write(core.explain(assessment) + "\n")
     elif parsed.flag("json"):
         sys.stdout.write(json_line(check_object(assessment)) + "\n")
     else:

@@ -44,6 +44,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "guard.judge": (*HOT, "guard.render"),
     # A file of rules is judged with the judge before it counts.
     "guard.userrules": (*HOT, "guard.judge"),
+    # A person's rules are tried against the judge before they count.
+    "guard.userrules": (*VALUES, "guard.judge"),
     "guard.redact": (*VALUES, "guard.redaction"),
     "guard.redaction": VALUES,
     "guard.ledger": (*VALUES, *SERVICES),

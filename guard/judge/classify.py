@@ -20,6 +20,7 @@ from guard.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from guard.judge.engine import Ran
     from guard.judge.shell.syntax import Script
     from guard.types import Decision, Enforcement, Facts, Policy
 
@@ -104,6 +105,11 @@ class Judged(Assessment):
     def programs(self) -> "tuple[str, ...]":
         """Names of the programs that it runs, in order, as far as the text tells."""
         return (*self._judge.programs, *self._judge.inside)
+
+    @property
+    def ran(self) -> "tuple[Ran, ...]":
+        """Every command that was met, in order, with those that it carries right behind it."""
+        return tuple(self._judge.ran)
 
     @property
     def flags(self) -> "tuple[str, ...]":

@@ -93,20 +93,23 @@ class Program:
 class Ran:
     """One command that the walk met, for `guard.judge.inputs`: its words and where its traces lie."""
 
-    __slots__ = ("name", "words", "first_effect", "end_effect", "level", "pipe", "away")
+    __slots__ = ("name", "words", "first_effect", "end_effect", "level", "pipe", "away", "span", "depth")
 
-    def __init__(self, name: str, words: "Sequence[Word]", first_effect: int, pipe: int, away: bool) -> None:
+    def __init__(self, name: str, words: "Sequence[Word]", span: "Span", judge: "Judge") -> None:
         self.name = name
         """The program's name without its folder; "" when the text does not tell it."""
         self.words = words
-        self.first_effect = self.end_effect = first_effect
+        self.first_effect = self.end_effect = len(judge.effects)
         """Its effects are `Judge.effects[first_effect:end_effect]`."""
         self.level = R0
         """The highest note of this command by itself."""
-        self.pipe = pipe
+        self.pipe = judge.pipe
         """Number of the pipeline that it stands in, 0 for none."""
-        self.away = away
+        self.away = judge.away
         """It runs on another machine or in a container."""
+        self.span = judge.outer or span
+        self.depth = judge.depth
+        """How many commands and texts carry it."""
 
 
 class Judge:
@@ -509,10 +512,12 @@ class Judge:
             self.note(R2, "path.kernel", f"changes the running kernel ({place})", span, "proc(5)")
         elif paths.critical(place):
             what = "removes" if deletes else "changes"
-            self.note(max(level, R2), "path.critical", f"{what} a critical file ({place})", span, "design 4")
+            self.note(max(level, R2), "path.critical", f"{what} a critical file ({place})", span, "docs/judging.md")
         else:
             what = "removes" if deletes else "writes"
-            self.note(level, "path.delete" if deletes else "path.write", f"{what} {place} ({by})", span, "design 4")
+            self.note(
+                level, "path.delete" if deletes else "path.write", f"{what} {place} ({by})", span, "docs/judging.md"
+            )
         self.effects.append(("delete" if deletes else "write", place))
         if not any(char in place for char in "*?["):
             self.plan.append(("file", place))
@@ -605,7 +610,7 @@ class Judge:
         if name is None or first.globs or not name:
             self.plain = False
             self.opaque("shell.dynamic-command", "which program runs is not told by the text", first.span)
-            self.ran.append(Ran("", words, len(self.effects), self.pipe, self.away))
+            self.ran.append(Ran("", words, span, self))
             if len(words) > 1 and first.splits:
                 # The expansion may be empty: then the next word is the program.
                 self.depth += 1
@@ -641,7 +646,7 @@ class Judge:
     ) -> None:
         self.programs.append(name)
         program = lookup(name)
-        ran = Ran(name, words, len(self.effects), self.pipe, self.away)
+        ran = Ran(name, words, span, self)
         self.ran.append(ran)
         call = Call(self, name, words[0], words[1:], span, stdin, assigns, redirects)
         before = len(self.findings)
@@ -678,15 +683,26 @@ class Judge:
         if worst < R1:
             return
         unread = any(finding[1] in _UNREAD for finding in new)
-        takes_files = _family(words[0]) in _TAKE_FILES
+        family = _family(words[0])
+        if family == "vcs" and not _TREE_VERBS.isdisjoint([word.value for word in words[1:]]):
+            # Whatever its operands are, it changes the tree that it stands in.
+            own = next((cwd for cwd in self.cwds if paths.own(cwd, self.own_paths)), "")
+            if own:
+                self.own_touched = own
+                self.note(R2, "own.write", f"changes opsagent's own files ({own})", words[0].span, "law 6")
+                return
         for word in words[1:]:
             value = word.value if word.value is not None else word.shape
             if value.startswith("-") or ("=" in value and not value.startswith(("/", "~"))):
                 value = value.partition("=")[2]
             if not value:
                 continue
-            if "/" not in value and value[0] not in ".~" and not takes_files:
-                continue  # a bare word such as a unit's or a pod's name is no file of the folder that we are in
+            if (
+                "/" not in value
+                and value[0] not in ".~"
+                and (family not in _TAKE_FILES or _MODE.issuperset(value) or (word.quoted and "*" in value))
+            ):
+                continue  # a bare word such as a unit's name, a mode or a pattern is no file of the folder we are in
             for place in self.places(value):
                 above = place.rstrip("/") + "/"
                 if (
@@ -702,8 +718,17 @@ class Judge:
                     return
 
 
-_TAKE_FILES = frozenset(("files", "text", "vcs", "scripts", "search"))
+_TAKE_FILES = frozenset(("files", "text"))
 """Families whose operands are files by their nature."""
+_TREE_VERBS = frozenset(
+    (
+        *("reset", "checkout", "restore", "clean", "merge", "rebase", "pull", "stash", "switch", "rm", "mv", "apply"),
+        *("am", "cherry-pick", "revert", "update", "up", "bisect", "sparse-checkout", "read-tree", "checkout-index"),
+    )
+)
+"""Verbs of version control that change files of the work tree."""
+_MODE = frozenset("ugoa+-=rwxXst,01234567")
+"""What chmod's modes are made of."""
 
 
 def _family(word: Word) -> str:

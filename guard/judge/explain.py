@@ -1,12 +1,26 @@
-"""An assessment in plain words, 80 columns wide."""
+"""An assessment in plain words for a person, at most 80 columns wide.
 
+The command stands there as it is, with each part's level below it. Foreign text goes through `guard.render`.
+"""
+
+from guard.judge.classify import Judged
+from guard.render import CLOSE, OPEN, visible, visible_line, width
 from guard.types import Level, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from guard.judge.engine import Ran
     from guard.types import Assessment
 
 WIDTH = 80
+"""Columns. Rows are cut by what they take on a terminal: two columns for wide characters."""
+INDENT = "  "
+ALL_ROWS = 40
+"""A command of more rows is shown by its first rows and by those that are more than a read."""
+MOST_REASONS = 60
+MOST_CHAINS = 8
 
 _MEANING = {
     Level.R0: "a read: changes nothing that lasts",
@@ -15,79 +29,229 @@ _MEANING = {
     Level.R3: "cannot be undone",
 }
 _VERDICT = {
-    Verdict.RUN: "runs",
-    Verdict.NEEDS_STAMP: "needs a person's approval",
-    Verdict.REFUSE: "is refused",
+    Verdict.RUN: "It runs",
+    Verdict.NEEDS_STAMP: "It needs a person's approval",
+    Verdict.REFUSE: "It is refused",
 }
-
-
-def shown(text: str) -> str:
-    """Text that is not ours, so that nothing in it can act on a terminal and different texts look different."""
-    out: list[str] = []
-    for char in text:
-        if char == "\\":
-            out.append("\\\\")
-        elif char == "\n":
-            out.append("\\n")
-        elif char == "\t":
-            out.append("\\t")
-        elif char.isprintable() and (char.isascii() or not char.isspace()):
-            out.append(char)
-        else:
-            code = ord(char)
-            out.append(f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
-    return "".join(out)
-
-
-def wrapped(text: str, first: str, rest: str) -> "list[str]":
-    """Lines of at most 80 columns; a word that is longer is cut into pieces, never lost."""
-    lines: list[str] = []
-    line = first
-    empty = True
-    for word in text.split(" "):
-        while word:
-            room = WIDTH - len(line) - (0 if empty else 1)
-            if len(word) <= room:
-                line += ("" if empty else " ") + word
-                empty = False
-                break
-            if not empty:
-                lines.append(line)
-                line, empty = rest, True
-                continue
-            lines.append(line + word[:room])
-            word = word[room:]
-            line = rest
-    lines.append(line)
-    return lines
+_BACK = {"yes": "It can be put back.", "partial": "It can be put back in part.", "no": "There is no known way back."}
+_EFFECTS = {
+    "write": "writes", "delete": "removes", "network": "talks to", "service": "acts on the service",
+    "package": "acts on the package", "process": "acts on the process", "privilege": "changes rights:",
+    "secret-read": "can show the credential", "secret": "handles a credential", "exec": "runs",
+    "user": "acts on the user",
+}  # fmt: skip
 
 
 def explain(assessment: "Assessment") -> str:
-    """Level, decision and every reason with the text that it speaks of. No trailing newline."""
-    lines = wrapped(shown(assessment.command), "  ", "  ")
+    """The command with its levels in place, the decision, every reason with its source, and what would only read.
+
+    No trailing newline. Rows are at most 80 columns wide.
+    """
+    rows = list(_marked(assessment))
     decision = assessment.decision
-    lines.append("")
-    lines.extend(wrapped(f"{assessment.level.name}: {_MEANING[assessment.level]}", "", "    "))
-    verdict = _VERDICT[decision.verdict]
-    forced = " (a person can force it)" if decision.forceable else ""
-    lines.extend(wrapped(f"It {verdict}{forced}: {shown(decision.text)}.", "", "    "))
+    rows.append("")
+    rows += wrapped(f"{assessment.level.name}: {_MEANING[assessment.level]}", "", "    ")
+    rows += wrapped(f"{_VERDICT[decision.verdict]}: {visible_line(decision.text)}.", "", "    ")
+    if isinstance(assessment, Judged):
+        chains = list(_chains(assessment.ran))
+        if chains:
+            rows += ["", "What carries what:"]
+            for chain in chains[:MOST_CHAINS]:
+                rows += wrapped(" > ".join(visible_line(name) for name in chain), INDENT, "      ")
+            if len(chains) > MOST_CHAINS:
+                rows.append(f"{INDENT}and {len(chains) - MOST_CHAINS} more")
+    rows += _reasons(assessment)
+    changes = [effect for effect in assessment.effects if effect.kind != "read"]
+    if changes:
+        rows += ["", "What it will do:"]
+        for effect in changes[:MOST_REASONS]:
+            does = _EFFECTS.get(effect.kind, effect.kind)
+            rows += wrapped(f"{does} {visible_line(effect.object)}".rstrip(), INDENT, "      ")
+        if len(changes) > MOST_REASONS:
+            rows.append(f"{INDENT}and {len(changes) - MOST_REASONS} more")
+    if assessment.level > Level.R0:
+        rows += ["", _BACK[assessment.reversible]]
+        if isinstance(assessment, Judged):
+            from guard.judge.nearest import nearest
+
+            look = nearest(assessment)
+            if look:
+                rows += wrapped(f"To look first: {visible_line(look)}", "", "    ")
+    return "\n".join(rows)
+
+
+# -- the command, marked --------------------------------------------------------------------------------------------
+
+
+def _marked(assessment: "Assessment") -> "Iterator[str]":
+    """The command's rows; below each the levels of its parts, `R2` and dashes to the part's end."""
+    text = assessment.command
+    levels = _levels(assessment, text)
+    rows = list(_rows(text, levels))
+    everything = len(rows) <= ALL_ROWS
+    left_out = 0
+    for number, (row, marks) in enumerate(rows):
+        if not everything and number >= ALL_ROWS // 2 and not any(mark in marks for mark in "123"):
+            left_out += 1
+            continue
+        if left_out:
+            yield f"{INDENT}{OPEN}{left_out} rows that only read{CLOSE}"
+            left_out = 0
+        yield INDENT + row
+        if marks.strip():
+            yield INDENT + _labelled(marks)
+    if left_out:
+        yield f"{INDENT}{OPEN}{left_out} rows that only read{CLOSE}"
+
+
+def _levels(assessment: "Assessment", text: str) -> "list[int]":
+    """For each character the level of the worst part that it belongs to; -1 for none (operators, blanks)."""
+    spans: list[tuple[int, int, int]] = []
+    if isinstance(assessment, Judged):
+        spans += ((*ran.span, ran.level) for ran in assessment.ran)
+    spans += ((*reason.span, int(reason.level)) for reason in assessment.reasons if reason.level)
+    if not text.isascii():
+        offsets = [0]
+        for char in text:
+            offsets.append(offsets[-1] + len(char.encode("utf-8", "replace")))
+        chars = {offset: index for index, offset in enumerate(offsets)}
+        spans = [(chars.get(start, 0), chars.get(end, 0), level) for start, end, level in spans]
+    levels = [-1] * len(text)
+    # Painted from the lowest to the highest, so that the worst stays on top.
+    for start, end, level in sorted(set(spans), key=lambda span: span[2]):
+        levels[start:end] = [level] * (min(end, len(text)) - start) if end > start else levels[start:end]
+    return levels
+
+
+def _rows(text: str, levels: "Sequence[int]") -> "Iterator[tuple[str, str]]":
+    """(what is shown, one mark for each of its columns) in rows that fit; lines of the command begin new rows."""
+    shown = visible(text, line_run=0)
+    room = WIDTH - len(INDENT)
+    row, marks, used = "", "", 0
+    for piece, start, end in _pieces(shown, text):
+        if piece == "\n":
+            yield row, marks
+            row, marks, used = "", "", 0
+            continue
+        columns = width(piece)
+        if used + columns > room and row:
+            yield row, marks
+            row, marks, used = "", "", 0
+        level = max(levels[start:end], default=-1)
+        row += piece
+        marks += ("0123"[level] if level >= 0 else " ") * columns
+        used += columns
+    yield row, marks
+
+
+def _pieces(shown: str, text: str) -> "Iterator[tuple[str, int, int]]":
+    """Pairs what is shown with the characters of the text that it stands for."""
+    at = place = 0
+    while place < len(shown):
+        end = place + 1
+        count = 1
+        if shown[place] == OPEN:
+            end = shown.index(CLOSE, place) + 1
+            inner = shown[place + 1 : end - 1].split(" ")
+            if len(inner) == 2 and inner[1].startswith("blank") and inner[0].isdigit():
+                count = int(inner[0])
+        yield shown[place:end], at, at + count
+        at += count
+        place = end
+
+
+def _labelled(marks: str) -> str:
+    """`000000  22222` → `R0----  R2---`."""
+    out: list[str] = []
+    at = 0
+    while at < len(marks):
+        end = at
+        while end < len(marks) and marks[end] == marks[at]:
+            end += 1
+        mark, size = marks[at], end - at
+        if mark == " ":
+            out.append(" " * size)
+        else:
+            out.append((f"R{mark}" + "-" * size)[:size] if size > 1 else mark)
+        at = end
+    return "".join(out).rstrip()
+
+
+# -- words ----------------------------------------------------------------------------------------------------------
+
+
+def _chains(ran: "Sequence[Ran]") -> "Iterator[tuple[str, ...]]":
+    """Each command that is carried by others, from the outermost to itself; each chain once."""
+    seen: set[tuple[str, ...]] = set()
+    path: list[Ran] = []
+    for index, one in enumerate(ran):
+        while path and (path[-1].depth >= one.depth or not _within(one, path[-1])):
+            path.pop()
+        path.append(one)
+        following = ran[index + 1] if index + 1 < len(ran) else None
+        is_last = following is None or following.depth <= one.depth or not _within(following, one)
+        chain = tuple(part.name or "?" for part in path)
+        if is_last and len(chain) > 1 and chain not in seen:
+            seen.add(chain)
+            yield chain
+
+
+def _within(inner: "Ran", outer: "Ran") -> bool:
+    return outer.span[0] <= inner.span[0] and inner.span[1] <= outer.span[1]
+
+
+def _reasons(assessment: "Assessment") -> "list[str]":
+    reasons = assessment.reasons
+    if not reasons:
+        return []
+    rows = ["", "Why:"]
     raw = assessment.command.encode("utf-8", "replace")
-    if assessment.reasons:
-        lines.append("")
-    for reason in assessment.reasons:
-        lines.extend(wrapped(f"{reason.level.name} {shown(reason.text)}", "  ", "     "))
+    for reason in reasons[:MOST_REASONS]:
+        rows += wrapped(f"{reason.level.name} {visible_line(reason.text)}", INDENT, "     ")
         start, end = reason.span
         piece = raw[start:end].decode("utf-8", "replace")
         if piece and piece != assessment.command:
-            lines.extend(wrapped(f"at {start}-{end}: {shown(piece)}", "     ", "     "))
+            rows += wrapped(f"at {start}-{end}: {visible_line(_short(piece))}", "     ", "     ")
         source = f", {reason.source}" if reason.source else ""
-        lines.extend(wrapped(f"rule {shown(reason.rule)}{shown(source)}", "     ", "     "))
-    changes = [effect for effect in assessment.effects if effect.kind != "read"]
-    if changes:
-        lines.append("")
-        for effect in changes:
-            lines.extend(wrapped(f"{effect.kind}: {shown(effect.object)}", "  ", "    "))
-    if assessment.level > Level.R0:
-        back = {"yes": "can be put back", "partial": "can be put back in part", "no": "no known way back"}
-        lines.extend(["", back[assessment.reversible]])
-    return "\n".join(lines)
+        rows += wrapped(f"rule {visible_line(reason.rule)}{visible_line(source)}", "     ", "     ")
+    if len(reasons) > MOST_REASONS:
+        rows.append(f"{INDENT}and {len(reasons) - MOST_REASONS} more")
+    return rows
+
+
+def _short(piece: str) -> str:
+    """Enough of a part to find it; the whole stands above."""
+    return piece if len(piece) <= 200 else f"{piece[:120]} … {piece[-60:]}"
+
+
+def wrapped(text: str, first: str, rest: str) -> "list[str]":
+    """Rows of at most 80 columns; a word that is longer is cut into pieces, never lost. `text` is visible already."""
+    rows: list[str] = []
+    row, used, empty = first, width(first), True
+    for word in text.split(" "):
+        while word:
+            gap = 0 if empty else 1
+            if used + gap + width(word) <= WIDTH:
+                row += " " * gap + word
+                used += gap + width(word)
+                empty = False
+                break
+            if not empty:
+                rows.append(row)
+                row, used, empty = rest, width(rest), True
+                continue
+            cut = _fitting(word, WIDTH - used)
+            rows.append(row + word[:cut])
+            word = word[cut:]
+            row, used = rest, width(rest)
+    rows.append(row)
+    return rows
+
+
+def _fitting(word: str, room: int) -> int:
+    used = 0
+    for index, char in enumerate(word):
+        used += width(char)
+        if used > room:
+            return max(1, index)
+    return len(word)
