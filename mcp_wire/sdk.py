@@ -12,7 +12,7 @@ import gc
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
-from typing import Any, TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
