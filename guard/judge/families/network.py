@@ -264,7 +264,11 @@ def _ip(call: Call) -> None:
     if thing == "xfrm" and len(words) > 2:
         call.note(R2, "ip.xfrm", "shows or changes keys of tunnels")
         return
-    if thing.startswith("mo") or verb in _IP_READ:
+    if thing.startswith("mo") or (verb in _IP_READ and not (verb == "s" and thing.startswith("l"))):
+        return
+    if thing in ("link", "l", "li", "lin") and verb == "s":
+        # `ip link s` means set: beginnings are matched in the order of the source, and set comes first.
+        call.note(R2, "ip.change", "changes an interface (s means set here)", words[1], "ip-link(8)")
         return
     if "flush".startswith(verb) and len(verb) > 0 and verb[0] == "f":
         call.note(R3, "ip.flush", "removes all addresses or routes that match", words[1], "ip(8)")
@@ -277,7 +281,11 @@ def _iptables(call: Call) -> None:
     call.need("netadm")
     level = -1
     for value in values:
-        if value in ("-F", "--flush", "-X", "--delete-chain"):
+        if value.startswith(("--modp", "-M")):
+            level = max(level, R2)
+        if value in ("-F", "--flush", "-X", "--delete-chain") or (
+            value[:1] == "-" and value[:2] != "--" and len(value) < 6 and set("FX") & set(value) and value[1:].isalpha()
+        ):
             level = R3
             break
         head = value.partition("=")[0]
@@ -321,6 +329,8 @@ def _nft(call: Call) -> None:
     words = [word.value or "?" for word in call.args]
     rest = [value for value in words if not value.startswith("-")]
     text = " ".join(words)
+    if any(piece.split()[:1] == ["flush"] for piece in text.replace("\n", ";").split(";")):
+        call.note(R3, "firewall.flush", "removes the firewall's rules", None, "nft(8)")
     if "-f" in words or "-i" in words or any(value.startswith(("--file", "--interactive")) for value in words):
         call.note(R2, "firewall.file", "applies a file of rules", None, "nft(8)")
     elif (";" in text or "\n" in text) and not rest[0].startswith("list"):
@@ -375,9 +385,13 @@ def _firewalld(call: Call) -> None:
 
 
 def _ifconfig(call: Call) -> None:
-    words = [word for word in call.args if not (word.value or "x").startswith("-")]
-    if len(words) > 1:
-        call.note(R2, "network.ifconfig", "changes an interface")
+    named = False
+    for word in call.args:
+        value = word.value or "?"
+        if named or (value.startswith("-") and value not in ("-a", "-s", "-v", "-l", "-L", "-m", "-V", "--help", "-r")):
+            call.note(R2, "network.ifconfig", "changes an interface", word)
+            return
+        named = not value.startswith("-")
 
 
 def _route(call: Call) -> None:
@@ -400,7 +414,7 @@ def _arp(call: Call) -> None:
         value = word.value or "?"
         if value.startswith("-") and not value.startswith("--") and set(value[1:]) & set("dsf?"):
             call.note(R2, "network.arp", "changes the neighbour table", word)
-        if value in ("--set", "--delete", "--file"):
+        if value.startswith(("--s", "--de", "--fi")):
             call.note(R2, "network.arp", "changes the neighbour table", word)
 
 
@@ -532,12 +546,16 @@ def _scp(call: Call) -> None:
 
 _OPENSSL_READS = names("""
     version ciphers list help errstr x509 crl req s_client verify dgst md5 sha1 sha256 sha512 asn1parse crl2pkcs7
-    pkcs7 prime speed info sess_id storeutl ocsp rand
+    pkcs7 prime speed info sess_id rand
 """)
 
 
 def _openssl(call: Call) -> None:
-    args = list(call.args)
+    # `--out` means `-out` (openssl(1)); one reading is enough.
+    args = [
+        Word(word.span, word.value[1:], (), True) if word.value is not None and word.value.startswith("--") else word
+        for word in call.args
+    ]
     verb = args[0].value if args else None
     if verb is None:
         if args:
@@ -559,7 +577,7 @@ def _openssl(call: Call) -> None:
                 "-keyout",
                 "-CAserial",
                 "-sess_out",
-                "-msg_file",
+                "-msgfile",
                 "-keylogfile",
                 "-writerand",
                 "-respout",
@@ -604,7 +622,11 @@ def _openssl(call: Call) -> None:
             "-force_pubkey",
         ):
             call.note(R2, "openssl.key", f"{value} uses or makes a key, or loads code", word)
-        elif value == "-connect" and following is not None:
+        elif value in ("-servername", "-host", "-port", "-alpn") and (
+            following is None or call.value(following) is None
+        ):
+            call.note(R2, "network.dynamic", "what is sent is not told by the text", following, "law 10")
+        elif value in ("-connect", "-host") and following is not None:
             where = call.value(following)
             if where is None:
                 call.note(R2, "network.dynamic", "the peer is not told by the text", following, "law 10")
@@ -619,14 +641,14 @@ def _openssl(call: Call) -> None:
         call.peer("localhost", 4433, "tls")
 
 
+_KEYGEN = Grammar("-l -F: -L -B -Q -v -q -f:!read -E: -h")
+
+
 def _keygen(call: Call) -> None:
-    values = [word.value or "?" for word in call.args]
-    bundle = values[0] if values else ""
-    if bundle.startswith("-") and set(bundle[1:]) & set("lF") and not set(bundle[1:]) & set("RpeyDtNI"):
-        return
-    if "-l" in values or "-F" in values or "-L" in values:
-        return
-    call.note(R2, "ssh.keygen", "makes or changes keys")
+    """ssh-keygen: fingerprints and look-ups read; every other option makes, changes or loads something."""
+    parsed = _KEYGEN.parse(call.args)
+    if parsed.unknown or not any(parsed.has(name) for name in ("-l", "-F", "-L", "-B")):
+        call.note(R2, "ssh.keygen", "makes or changes keys, or loads code")
 
 
 def _ethtool(call: Call) -> None:
@@ -672,7 +694,7 @@ def _ethtool(call: Call) -> None:
         "-I",
         "--include-statistics",
     )
-    if values and values[0].startswith("-") and values[0] not in reads:
+    if any(value.startswith("-") and value not in reads for value in values):
         call.note(R2, "network.ethtool", "changes the network card")
 
 
@@ -705,9 +727,11 @@ def _nmcli(call: Call) -> None:
             rest.append(value)
     call.need("bus")
     if not rest or len(rest) == 1:
+        if rest and rest[0].startswith("ag"):
+            call.note(R2, "network.nmcli-agent", "asks for and hands out secrets")
         return
     verb = rest[1]
-    if verb in ("show", "status", "list", "s", "sh", "permissions", "logging"):
+    if verb in ("show", "status", "list", "s", "sh", "permissions") or rest[1:] == ["logging"]:
         return
     if (verb == "wifi" and (len(rest) == 2 or rest[2] in ("list", "l"))) or (verb == "connectivity" and len(rest) == 2):
         return
@@ -721,7 +745,8 @@ _CHRONY_READS = names("""
 
 def _chrony(call: Call) -> None:
     verb = next((word.value for word in call.args if not (word.value or "").startswith("-")), None)
-    if verb not in _CHRONY_READS:
+    several = any((word.value or "-m").startswith(("-m", "-f")) for word in call.args)
+    if verb not in _CHRONY_READS or several:
         call.note(R2, "time.chrony", "changes how the clock is kept")
 
 
@@ -742,6 +767,22 @@ def _finger(call: Call) -> None:
             call.note(R2, "network.finger", "asks another machine", word, "law 10")
 
 
+def _ntpq(call: Call, parsed: Parsed) -> None:
+    """ntpq: commands that only show."""
+    for option in parsed.options:
+        if option.name == "-c":
+            text = call.value(option.value) if option.value is not None else None
+            if text is None or (text.split() or ["?"])[0] not in _NTPQ_READS:
+                call.note(R2, "time.ntpq", "a command that is not known to only show", option.word)
+
+
+_NTPQ_READS = names("""
+peers opeers lpeers lopeers apeers associations as rv readvar readlist rl pstats sysinfo sysstats kerninfo monstats "
+"mrulist
+iostats timerstats ifstats reslist pe ass clocklist cl clockvar cv lassociations passociations
+""")
+
+
 PROGRAMS: dict[str, Program] = {
     "ip": custom(_ip, plain=True),
     **many("bridge tc", custom(lambda call: _shown(call), plain=True)),
@@ -756,7 +797,7 @@ PROGRAMS: dict[str, Program] = {
     **many("iwconfig", custom(_ifconfig, plain=True)),
     **many("ifup ifdown dhclient dhcpcd nmtui vconfig ifenslave ip-tunnel wg-quick strongswan ebtables "
         "arptables hciconfig", table("", operands="data", level="R2", text="changes the network")),
-    "netplan": custom(lambda call: None if call.args and call.args[0].value in ("get", "status", "info", "ip") else
+    "netplan": custom(lambda call: None if call.args and call.args[0].value in ("status", "info", "ip") else
         call.note(R2, "network.netplan", "changes the network")),
     "wg": custom(lambda call: None if not call.args or (call.args[0].value == "show" and not any(word.value in (
                     "private-key", "dump", "preshared-keys") for word in call.args)) else call.note(R2,
@@ -793,12 +834,18 @@ PROGRAMS: dict[str, Program] = {
     "mii-tool": reader("-F:!R2 -A:!R2 -R!R2 -r!R2 -w -l -v -V", operands="data"),
     "curl": custom(_curl),
     "wget": custom(_wget),
-    **many("dig nslookup host drill kdig delv", reader(
+    "drill": reader("-w:!write -q:!write -f:!read -i:!read -k:!read -y:!secret -o: -p: -s -u -c: -d: -D -T -S -V: "
+    "-v -h -Q "
+        "-4 -6 -b -C -I: -r: -t -a -x", operands="data", check=_dns, plain=False, unknown="R2"),
+    **many("dig nslookup host kdig delv", reader(
             "-f:!R2 -k:!R2 -y:!secret -b: -p: -t: -c: -q: -x: -4 -6 -i -m -u -v -r -R: -W: -N: -a -C -l!R2 -s "
             "-w -T -d -D -A -V -h", operands="data", check=_dns, plain=False, unknown="R0")),
     **many("whois", reader("-h,--host:!R2 -p:!R2 -H -r -a -d -i: -T: -K -R --verbose", operands="data", check=_dns,
             plain=False, unknown="R0")),
-    **many("ping ping6 arping fping traceroute traceroute6 tracepath mtr tcptraceroute", reader(
+    "arping": reader("-c: -i: -I: -w: -W: -f -q -v -b -D -A!R2 -U!R2 -S:!R2 -s: -P!R2 -V -h -r -R -p -d -0 -a -e -u "
+    "-z -T: -t: -C:",
+        operands="data", check=_ping, plain=False, unknown="R2"),
+    **many("ping ping6 fping traceroute traceroute6 tracepath mtr tcptraceroute", reader(
             "-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n "
             "-4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: "
             "-g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),
@@ -814,7 +861,11 @@ PROGRAMS: dict[str, Program] = {
             "--version!ok --help!ok", operands="data", level="R2",
             text="talks to other machines in ways that are not read here", effect="network")),
     "chronyc": custom(lambda call: _chrony(call)),
-    **many("ntpq ntpstat ntptime", reader("", operands="data", plain=False)),
+    "ntpq": reader("-c,--command: -p,--peers -n,--numeric -4,--ipv4 -6,--ipv6 -w,--wide -d -V,--version -h,--help "
+    "-r,--raw "
+        "-k:!secret -a: -i,--interactive!R2", operands="data", plain=False, unknown="R2", check=lambda call, parsed: _ntpq(call,
+            parsed)),
+    **many("ntpstat ntptime", reader("-r -c -h,--help -V,--version -m,--maxerror", operands="none", plain=False, unknown="R2")),
     **many("tcpdump", reader(
             "-D,--list-interfaces -w:!write -z:!exec -r:!read -F:!read -i,--interface: -c: -n -nn -v -vv -vvv "
             "-e -A -X -XX -x -q -s: -S -t -tt -ttt -tttt -G: -C: -W: -Z: -l -p -K -L -h --version --print -B: "
@@ -825,8 +876,8 @@ PROGRAMS: dict[str, Program] = {
     **many("rsync", custom(_rsync_judge)),
     **many("scp sftp", custom(_scp)),
     "openssl": custom(_openssl),
-    **many("certbot acme.sh", custom(lambda call: None if any(word.value in ("certificates", "plugins", "--version",
-                    "show_account") for word in call.args) else call.note(R2, "certificates.change",
+    **many("certbot acme.sh", custom(lambda call: None if call.args and call.args[0].value in ("certificates", "plugins",
+                "--version", "show_account") else call.note(R2, "certificates.change",
                 "asks for, changes or removes certificates"))),
     **many("gpg gpg2 gpgv", table(
             "-k,--list-keys,--list-public-keys!ok --verify!ok --fingerprint!ok --list-sigs!ok --check-sigs!ok "
@@ -837,7 +888,8 @@ PROGRAMS: dict[str, Program] = {
                     "--show-keys", "--list-packets", "--version", "--help", "--print-md")) or call.name == "gpgv" else
             call.note(R2, "gpg.key", "uses or changes keys"))),
     **many("ssh-keygen", custom(_keygen)),
-    "ssh-add": custom(lambda call: None if any(word.value in ("-l", "-L", "-V") for word in call.args) else
+    "ssh-add": custom(lambda call: None if call.args and all(word.value in ("-l", "-L", "-v", "-E", "sha256", "md5")
+            for word in call.args) and any(word.value in ("-l", "-L") for word in call.args) else
         call.note(R2, "ssh.add", "changes what keys the agent holds")),
     **many("ssh-copy-id", table("", operands="data", level="R2", text="lets a key log in to another machine")),
     "ssh-keyscan": reader("-p: -t: -T: -4 -6 -H -v -f:!R2 -D", operands="data", check=_ping, plain=False),

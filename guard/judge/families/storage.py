@@ -27,7 +27,8 @@ EXAMPLES = {
 
 
 def _mount(call: Call, parsed: Parsed) -> None:
-    if parsed.operands or any(option.name in ("-a", "-o", "-B", "-R", "-M") for option in parsed.options):
+    listing = ("-l", "-t", "-v", "-h", "-V", "-O", "-p")
+    if parsed.operands or any(option.name not in listing for option in parsed.options):
         call.note(R2, "storage.mount", "changes what is mounted", None, "mount(8)")
 
 
@@ -227,11 +228,14 @@ PROGRAMS: dict[str, Program] = {
         "-o,--clear!R3 -d,--delete:!R3 -n,--new:!R3 -t,--typecode:!R3 -g,--mbrtogpt!R3 "
         "-G,--randomize-guids!R3 -R,--replicate:!R3 -b,--backup:!write -l,--load-backup:!R3 "
         "-c,--change-name:!R2 -u,--partition-guid:!R2 -e,--move-second-header!R2 -s,--sort!R2 -a: "
-        "-P,--pretend -h", operands="data", need="block", unknown="R2"),
+        "-P,--pretend -h,--hybrid:!R3", operands="data", need="block", unknown="R2"),
     "parted": custom(_parted),
     **many("partprobe kpartx partx addpart delpart growpart", table("-l,--list!ok -s,--show!ok -d!ok --dry-run",
             operands="data", level="R2", text="tells the kernel about partitions")),
-    **many("pvs vgs lvs pvdisplay vgdisplay lvdisplay pvscan vgscan lvscan lvmdiskscan", reader(
+    "pvscan": reader("-s,--short -e,--exported -n,--novg -u,--uuid -t,--test -v,--verbose -q,--quiet --noheadings "
+        "--reportformat: -h,--help --version --cache!R2 -a,--activate:!R2 -b,--background!R2 -j,--major: --minor:",
+        operands="data", check=_lvm_read, plain=False, unknown="R2"),
+    **many("pvs vgs lvs pvdisplay vgdisplay lvdisplay vgscan lvscan lvmdiskscan", reader(
             _LVM + " --cache!R2 --mknodes!R2", operands="data", check=_lvm_read, plain=False, unknown="R2")),
     **many("pvcreate vgcreate lvcreate vgextend lvextend pvresize vgchange lvchange pvchange vgrename "
         "lvrename pvmove vgreduce vgsplit vgmerge lvconvert vgexport vgimport vgcfgbackup pvck vgck lvm "
@@ -240,7 +244,7 @@ PROGRAMS: dict[str, Program] = {
             text="shrinks or removes volumes with their data")),
     "dmsetup": verbs("-v --noheadings -c -C -o: -O: --target: --noflush -j: -m: -u:",
         "R0 ls|info|status|table|deps|targets|version|splitname|help\nR3 remove|remove_all|wipe_table|clear",
-        check=_luks),
+        check=_luks, danger="--exec:!exec --showkeys!secret"),
     "zpool": verbs("-h",
         """R0 list|status|iostat|get|history|events|version
         R2 scrub|online|offline|clear|import|export|attach|replace|add|create|set|upgrade|trim|resilver|reopen|
@@ -251,7 +255,8 @@ PROGRAMS: dict[str, Program] = {
         R2 set|create|snapshot|snap|clone|rename|mount|unmount|umount|send|hold|release|promote|inherit|upgrade|
         share|unshare|load-key|unload-key|change-key|bookmark
         R3 destroy|rollback|receive|recv"""),
-    "zdb": reader("", operands="data", plain=False, need="block"),
+    "zdb": reader("-d -dd -c -b -C -l -h -i -m -s -S -u -L -v -e -p: -U: -A -D -E -k -P -q -V -X -F", operands="data",
+        plain=False, need="block", unknown="R2"),
     "btrfs": verbs("-q -v --help --version",
         """R0 filesystem show|filesystem df|filesystem usage|filesystem du|fi show|fi df|fi usage|fi du|subvolume list|
         subvolume show|subvolume get-default|sub list|sub show|device stats|device usage|scrub status|balance status|
@@ -307,9 +312,10 @@ PROGRAMS: dict[str, Program] = {
     **many("multipath", table("-l!ok -ll!ok -v: -d!ok -t!ok -T -h -c", operands="data", unknown="R2",
             check=lambda call, parsed: None if any(parsed.has(n) for n in ("-l", "-ll", "-d", "-t")) else call.note(
                 R2, "storage.multipath", "changes paths to disks"))),
-    "iscsiadm": custom(lambda call: None if not any((word.value or "?").startswith(("-l", "-u", "-o", "--login",
-                    "--logout", "--op", "-s_", "-R", "-k", "?")) for word in call.args) else call.note(R2,
-            "storage.iscsi", "changes iSCSI sessions")),
+    "iscsiadm": table("-m,--mode: -P,--print: -T,--targetname: -p,--portal: -S,--show!secret -V,--version -h,--help "
+        "-d,--debug: -r,--sid: -I,--interface:", operands="none", unknown="R2", check=lambda call, parsed: None if not
+        parsed.has("-m") or (call.value(parsed.value("-m") or call.word) in ("session", "node", "iface", "host")) else
+        call.note(R2, "storage.iscsi", "looks for targets and records them")),
     **many("showmount nfsstat nfsiostat mountstats rpcinfo smbstatus cifsiostat lsiscsi", reader("-d!R2 -z!R2",
             operands="data", plain=False, unknown="R0")),
     **many("exportfs", table("-v!ok -s!ok", operands="data", unknown="R2",
