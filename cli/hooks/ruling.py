@@ -128,6 +128,9 @@ class _Shell:
 
     def _run(self, found: "Assessment", words: "list[str] | None", rewrites: bool) -> Answer:
         if rewrites:
+            forbidden = self._own_rule_of_the_host()
+            if forbidden is not None:
+                return forbidden
             moves = _lone_cd(words, self.command)
             if moves:
                 # The host follows its shell's folder, so this runs there; `builtin` passes by aliases and functions.
@@ -138,6 +141,16 @@ class _Shell:
         if self._judged(self.command, NO_ENFORCEMENT).decision.code == "plain-reader" and not _GLOBS & {*self.command}:
             return Answer("allow")
         return self._ask_a_person(found)
+
+    def _own_rule_of_the_host(self) -> "Answer | None":
+        """What a person's rule in the host's settings says, which would not meet the rewritten command."""
+        if self.host is not hosts.CLAUDE_CODE:
+            return None
+        from cli.hooks.host_rules import said_by_a_person
+
+        project = _named_project(self.host, self.place)
+        said = said_by_a_person(self.command, home=self.place.home, project=project, environ=self.place.environ)
+        return Answer(said, "a rule in the host's own settings") if said else None
 
     def _ask_a_person(self, found: "Assessment") -> Answer:
         from cli.hooks.mcp_entry import ops_exec_name
