@@ -1,9 +1,10 @@
 """Cloud command lines by the grammar of their verbs: describe, list and get read; delete removes. Source:
 each CLI's reference."""
 
-from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
+from guard.judge.suspicion import suspicious
 from guard.judge.tables import names, starts
 
 EXAMPLES = {
@@ -32,8 +33,9 @@ EXAMPLES = {
 }  # fmt: skip
 
 _AWS_READ = starts("""
-    describe- list- get- head- batch-get- lookup- search- filter- scan query tail wait check- validate- estimate-
-    simulate- preview- view- detect-stack-drift_ test-
+    describe- list- get- head- batch-get- lookup- search- filter- scan query tail wait check-domain check-dns "
+    "check-if check-document check-schema validate- estimate-
+    simulate- preview- view- detect-stack-drift_ test-dns-answer test-event-pattern
 """)
 _AWS_SECRET = starts("""
     get-secret-value get-password-data get-session-token get-federation-token get-authorization-token
@@ -49,6 +51,14 @@ _AWS_GONE = starts("""
     delete- terminate- destroy- purge- remove- deregister- batch-delete- revoke- release- detach- disable- cancel-
     schedule-key-deletion empty- reset- abort- drop- force- stop-db reboot-db_ wipe-
 """)
+
+
+_AWS_FILES = names("""
+get-package-version-asset get-tile get-map-tile get-map-glyphs get-map-sprites get-map-style-descriptor get-read-set
+get-reference get-object-attributes_ get-retained-message_ get-static-map get-sprites get-glyphs get-style-descriptor
+get-export get-sdk get-template-step-group_ get-bucket-object get-voices_
+""")
+"""Reads whose last operand is a file that they write (AWS CLI reference, `outfile`)."""
 
 
 def _aws(call: Call) -> None:
@@ -120,6 +130,19 @@ def _aws(call: Call) -> None:
         call.note(R2, "cloud.secret", "shows or fetches a credential or stored content", None, "law 4")
         call.effect("secret-read", f"{service} {verb}")
         return
+    if verb.startswith(("get-", "list-", "describe-", "batch-get-")) and (
+        any(item in verb for item in ("credential", "auth-token", "access-token", "embed-url", "signed-url", "data-access",
+            "api-keys", "private-key", "session-token", "bearer-token", "secret-value"))
+        or "--include-values" in flags or "--include-value" in flags
+    ):  # fmt: skip
+        call.note(R2, "cloud.secret", "shows or fetches a credential", None, "law 4")
+        call.effect("secret-read", f"{service} {verb}")
+        return
+    if verb.startswith(("get-", "describe-", "list-")) and (
+        (tail and not (tail[0].value or "-").startswith("-")) or verb in _AWS_FILES
+    ):
+        call.note(R2, "cloud.outfile", "writes what it fetches to a file")
+        return
     if verb.startswith(_AWS_READ) and not verb.startswith(("get-or-create",)):
         if "--generate-cli-skeleton" not in flags and service == "s3api" and verb == "select-object-content":
             call.note(R2, "cloud.write", "writes a file")
@@ -162,6 +185,14 @@ _CHANGE_VERBS = names("""
     convert generalize redeploy reimage sos-report edit add-iam-policy-binding set-iam-policy addons config:set
     ps:scale pg:psql wait-until up power-on power-off power-cycle shutdown
 """)
+
+
+_SECRET_THINGS = names("""
+kubeconfig apikey apikeys api-key api-keys admin-key query-key connection docker-config get-access-token
+kubeconfig-view printenv env:list config:get credentials:show
+""")
+_GROUPED = names("gcloud az oci aliyun tccli doctl ibmcloud openstack exo scw civo hcloud ovhcloud upctl")
+"""CLIs whose first word names a service, never an action."""
 
 
 def _cloud(call: Call) -> None:
@@ -232,6 +263,20 @@ def _cloud(call: Call) -> None:
         call.note(R2, "cloud.secret", "shows or fetches a credential", None, "law 4")
         call.effect("secret-read", call.name)
         return
+    if any(item in _SECRET_THINGS for item in rest[:6]) or (
+        any(item in ("secret", "secrets") for item in rest[:4])
+        and not any(item in ("list", "ls", "describe", "versions", "get-iam-policy") for item in rest)
+    ) or (call.name == "az" and any(item in ("key", "keys", "appsettings", "connection-string") for item in rest)):  # fmt: skip
+        call.note(R2, "cloud.secret", "shows or changes a credential", None, "law 4")
+        call.effect("secret-read", call.name)
+        return
+    first = rest[0].replace(":", " ").replace(".", " ").split()
+    if len(first) > 1:
+        # heroku's and firebase's `apps:info`, govc's `vm.destroy`.
+        rest = [first[0], first[-1], *rest[1:]]
+    elif call.name not in _GROUPED and rest[0] in _CHANGE_VERBS and rest[0] not in ("auth", "addons"):
+        call.note(R2, "cloud.change", f"{call.name} {rest[0]} changes something")
+        return
     for item in rest[1:6]:
         if item in _CHANGE_VERBS or item.startswith(
             (
@@ -251,6 +296,49 @@ def _cloud(call: Call) -> None:
                 "run-",
                 "reset-",
                 "rolling-",
+                "execute-",
+                "apply-",
+                "move-",
+                "resize-",
+                "replace-",
+                "restart-",
+                "suspend-",
+                "resume-",
+                "rotate-",
+                "restore-",
+                "send-",
+                "write-",
+                "publish-",
+                "cancel-",
+                "failover-",
+                "switch-",
+                "promote-",
+                "migrate-",
+                "upgrade-",
+                "simulate-",
+                "recreate-",
+                "abandon-",
+                "invalidate-",
+                "trigger-",
+                "retry-",
+                "patch-",
+                "sign-",
+                "generate-",
+                "login-",
+                "connect-",
+                "clone-",
+                "copy-",
+                "rename-",
+                "undelete",
+                "invoke",
+                "approve-",
+                "reject-",
+                "deploy-",
+                "kill",
+                "seek",
+                "ack",
+                "ingest",
+                "insert",
             )
         ):
             break
@@ -312,7 +400,7 @@ def _terraform_check(call: Call, verb: str, rest: "list[Word]", level: int) -> N
 TERRAFORM = verbs(
     "single -chdir:!config -version,--version -help,--help -h,-v",
     """R0 show|output|state list|state show|validate|version|providers|graph|workspace list|workspace show|
-        metadata functions|stack ls|stack history|about|whoami|stack|logs|help|providers schema
+        metadata functions|help|providers schema
     R2 plan|apply|init|import|refresh|taint|untaint|console|state mv|state pull|workspace new|workspace select|login|
         logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|
         state replace-provider|import|cancel
@@ -325,12 +413,25 @@ PROGRAMS: dict[str, Program] = {
     "aws": custom(_aws),
     "awslocal": custom(_aws),
     **many("gcloud az doctl oci aliyun tccli hcloud linode-cli scw civo exo ibmcloud openstack heroku fly "
-        "flyctl vercel netlify railway render wrangler firebase supabase sfdx cf eb sam cdk serverless "
-        "sls copilot chalice bq cloudflared vultr-cli upctl ovhcloud govc snyk sentry-cli datadog " "newrelic pd",
+        "flyctl vercel netlify railway render wrangler firebase sfdx cf eb sam "
+        "copilot cloudflared vultr-cli upctl ovhcloud govc snyk sentry-cli datadog " "newrelic pd",
         custom(_cloud)),
     "gsutil": custom(_gsutil),
+    "bq": verbs("--project_id: --location: --format: -q,--quiet -h,--help --dataset_id: --headless "
+    "--max_rows_per_request:",
+        "R0 ls|show|head|version|help|info|get-iam-policy\nR3 rm|remove", flags=("helper",), protocol="gcloud"),
+    **many("cdk serverless sls chalice supabase", verbs("--version -v -h,--help", "R0 --version|version|help\nR3 "
+    "destroy|remove|delete",
+            none="R2", flags=("helper",))),
     **many("s3cmd mc rclone azcopy b2 s4cmd s5cmd", custom(lambda call: _objects(call))),
-    **many("terraform tofu terragrunt pulumi", TERRAFORM),
+    **many("terraform tofu", TERRAFORM),
+    "terragrunt": verbs("single -version,--version -help,--help -h,-v", "R0 version|help\nR3 destroy|run-all destroy|"
+        "state rm|force-unlock|workspace delete", none="R2", flags=("helper",)),
+    "pulumi": verbs("-C,--cwd:!config -s,--stack: --color: -v: --logtostderr --non-interactive -h,--help -e --emoji",
+        """R0 stack ls|stack history|stack output|about|whoami|logs|version|plugin ls|help|stack tag ls|stack tag get|
+            config get|config
+        R3 destroy|stack rm|state delete|cancel""", flags=("helper",), danger="--show-secrets!secret",
+        details={"config": lambda call, verb, rest: _pulumi_config(call, rest)}),
     **many("packer", verbs("-version -help -v -h",
             "R0 version|inspect|validate|plugins installed\nR2 build|init|console|fix|fmt", flags=("helper",))),
     **many("vagrant", verbs("--version -v -h --no-color",
@@ -342,16 +443,39 @@ PROGRAMS: dict[str, Program] = {
                 "ansible-doc",) else call.note(R2, "cloud.ansible", "runs plugins that are not read"))),
     "ansible-galaxy": verbs("-h --version", "R0 list|collection list|role list|search|info", flags=("helper",)),
     "ansible-vault": verbs("-h --version", "R2 view|edit|encrypt|decrypt|create|rekey"),
-    **many("salt salt-call puppet chef-client knife chef bolt salt-key saltstack fab capistrano mina", verbs(
-            "--version", "R0 --version|version|node list|status\nR3 node delete|destroy")),
+    **many("salt salt-call puppet chef-client knife chef bolt salt-key saltstack", verbs(
+            "--version", "R0 --version|version|node list|node show|role list|cookbook list\nR3 node "
+            "delete|destroy", none="R2")),
+    **many("fab capistrano mina", verbs("--version -V", "R0 --version", none="R2")),
 }  # fmt: skip
+
+
+def _pulumi_config(call: Call, rest: "list[Word]") -> None:
+    words = [word.value or "?" for word in rest if not (word.value or "?").startswith("-")]
+    if words:
+        call.note(R2, "pulumi.config", "changes the stack's configuration")
 
 
 def _objects(call: Call) -> None:
     call.flag("helper")
     call.peer("", 443, call.name)
     rest = [word.value or "?" for word in call.args if not (word.value or "x").startswith("-")]
-    verb = rest[0] if rest else "version"
+    options = [word.value or "?" for word in call.args if (word.value or "?").startswith(("-", "?"))]
+    if not rest:
+        if not options or any(item not in ("--version", "--help", "-h", "-V") for item in options):
+            call.note(R2, "cloud.objects.bare", f"{call.name} without a verb")
+        return
+    found = suspicious(call.args)
+    if found is not None or any(
+        item.startswith(("--rc", "--sftp-ssh", "--dump-config", "--configure")) for item in options
+    ):
+        call.note(R2, "cloud.objects.option", "an option that runs, writes or shows more than a listing")
+    if any(item.startswith(":") for item in rest):
+        call.note(R2, "cloud.objects.remote", "a remote that is described on the spot can name programs", None, "law 8")
+    if call.name == "rclone" and any(item.startswith(("--combined", "--missing-on", "--match", "--differ", "--error"))
+                                     for item in options):  # fmt: skip
+        call.note(R1, "cloud.objects.report", "writes a report")
+    verb = rest[0]
     if verb in (
         "ls",
         "lsd",
@@ -368,7 +492,6 @@ def _objects(call: Call) -> None:
         "about",
         "listremotes",
         "list",
-        "ncdu",
         "check",
         "cryptcheck",
         "find_",

@@ -2,8 +2,8 @@
 
 from guard.judge import paths
 from guard.judge.engine import R2, R3, Call, Program
-from guard.judge.options import Grammar
-from guard.judge.rules import custom, many, verbs
+from guard.judge.options import Grammar, Parsed
+from guard.judge.rules import custom, many, reader, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
@@ -189,6 +189,8 @@ def _get_kube(call: Call, verb: str, rest: "list[Word]") -> None:
             secret = secret or ("secrets" in " ".join(values) and value.startswith("--raw"))
         if form and form not in ("wide", "name"):
             shows = True
+    if any("/proxy/" in value or value.endswith(("/exec", "/attach")) for value in values):
+        call.note(R2, "kubernetes.proxy", "asks something behind the cluster's own interface", None, "law 10")
     if secret and shows:
         call.note(R2, "kubernetes.secret", "shows the values of secrets", None, "law 4")
         call.effect("secret-read", "kubernetes secrets")
@@ -196,7 +198,12 @@ def _get_kube(call: Call, verb: str, rest: "list[Word]") -> None:
 
 def _apply(call: Call, verb: str, rest: "list[Word]") -> None:
     values = [word.value or "" for word in rest]
-    if any(value.startswith("--dry-run") and value != "--dry-run=none" for value in values):
+    for at, value in enumerate(values):
+        if value.startswith(("--from-file", "--from-env-file")):
+            text = value.partition("=")[2] or (values[at + 1] if at + 1 < len(values) else "")
+            call.reads(Word(rest[at].span, text.rpartition("=")[2], (), True))
+    dry = any(value.startswith("--dry-run") and value != "--dry-run=none" for value in values)
+    if dry and not any(value in ("-k", "--kustomize") or value.startswith(("-k", "--kustomize=")) for value in values):
         for at, value in enumerate(values):
             if (
                 value in ("-f", "--filename")
@@ -250,6 +257,11 @@ def _kube_exec(call: Call, verb: str, rest: "list[Word]") -> None:
     inner(call, words)
 
 
+def _whoami(call: Call, verb: str, rest: "list[Word]") -> None:
+    if any((word.value or "-t").startswith(("-t", "--show-t")) for word in rest):
+        call.note(R2, "kubernetes.token", "shows a token", None, "law 4")
+
+
 def _config_kube(call: Call, verb: str, rest: "list[Word]") -> None:
     if any((word.value or "").startswith("--raw") for word in rest):
         call.note(R2, "kubernetes.config-raw", "shows the credentials of the cluster", None, "law 4")
@@ -293,7 +305,7 @@ _KUBE_OPTIONS = (
 _KUBE = """R0 get|describe|logs|log|top|top node|top nodes|top pod|top pods|explain|version|api-resources|api-versions|
         cluster-info|auth can-i|auth whoami|rollout status|rollout history|config view|config get-contexts|
         config current-context|config get-clusters|config get-users|events|wait|options|help|completion|plugin list|
-        exec|delete|apply|create|set|scale|patch|replace|label|annotate|run|expose|autoscale|get-all|adm top|
+        exec|delete|apply|create|set|scale|patch|replace|label|annotate|run|expose|autoscale|adm top|
         adm top pods|adm top nodes|status|projects|whoami
 R1 uncordon|rollout pause|rollout resume
 R2 edit|rollout restart|rollout undo|port-forward|proxy|cp|attach|debug|taint|cordon|convert|diff|kustomize|
@@ -306,7 +318,7 @@ KUBECTL = verbs(
     _KUBE_OPTIONS, _KUBE, flags=("helper",), anywhere=True, env=("KUBECONFIG",), check=_kube_check,
     protocol="kubernetes",
     details={"delete": _delete_kube, "get": _get_kube, "exec": _kube_exec, "config view": _config_kube,
-        **dict.fromkeys(["apply", "create", "set", "scale", "patch", "replace", "label", "annotate", "run", "expose",
+        "whoami": _whoami, **dict.fromkeys(["apply", "create", "set", "scale", "patch", "replace", "label", "annotate", "run", "expose",
                 "autoscale"], _apply),},
 )  # fmt: skip
 
@@ -371,7 +383,7 @@ _COMPOSE_OPTIONS = (
 )
 COMPOSE = verbs(
     _COMPOSE_OPTIONS,
-    """R0 ps|logs|ls|config|images|top|version|port|events|stats|volumes|exec|run|help
+    """R0 ps|logs|ls|config|convert|images|top|version|port|events|stats|volumes|exec|run|help
     R1 start|restart|pause|unpause|create
     R2 up|stop|kill|pull|push|build|watch|cp|attach|scale
     R3 down|rm""",
@@ -408,6 +420,12 @@ HELM = verbs(
     danger="--post-renderer:!exec --output-dir:!write",
 )  # fmt: skip
 
+
+def _stern(call: Call, parsed: Parsed) -> None:
+    call.flag("helper")
+    call.peer("", 0, "kubernetes")
+
+
 PROGRAMS: dict[str, Program] = {
     **many("docker podman nerdctl", custom(_docker)),
     **many("docker-compose podman-compose", COMPOSE),
@@ -424,7 +442,14 @@ PROGRAMS: dict[str, Program] = {
     **many("kubectl oc kubecolor k", KUBECTL),
     "microk8s": verbs("", "R0 status|version", details={}),
     "helm": HELM,
-    **many("argocd flux istioctl linkerd cilium velero kubeadm kind minikube k3d k9s stern kubens kubectx "
+    "stern": reader("-n,--namespace: --context: --kubeconfig:!config -A,--all-namespaces -c,--container: "
+    "-E,--exclude-container: "
+        "-e,--exclude: -i,--include: -l,--selector: --field-selector: -s,--since: --tail: -t,--timestamps? "
+        "-o,--output: "
+        "--template: --color: --no-follow --version -h,--help --only-log-lines --node: --max-log-requests: --timezone: "
+        "--init-containers --ephemeral-containers -p,--prompt", operands="data", plain=False, unknown="R2",
+check=_stern),
+    **many("argocd flux istioctl linkerd cilium velero kubeadm kind minikube k3d k9s kubens kubectx "
         "kustomize skaffold tilt eksctl kops rancher nomad consul vault", verbs(
             "-n,--namespace: --context: --kubeconfig:!config --server: --grpc-web --core -o,--output: -A "
             "-h,--help --version -p,--profile: --address: --token:!R2 -v: --kube-context: -a -l: --region: "
@@ -432,13 +457,15 @@ PROGRAMS: dict[str, Program] = {
             """R0 version|status|app list|app get|app diff|app history|app logs|app resources|cluster list|
                 cluster get|proj list|
         proj get|repo list|get all|get sources all|get kustomizations|get helmreleases|get sources|logs|check|events|
-        tree ks|proxy-status|proxy-config|analyze|describe|backup get|backup describe|backup logs|restore get|
+        tree ks|proxy-status|analyze|describe|backup get|backup describe|backup logs|restore get|
         restore describe|schedule get|get clusters|get nodes|get nodegroup|get cluster|profile list|addons list|ip|
         node list|service list|config get|config view|list|ls|info|job status|node status|alloc status|alloc logs|
         server members|agent-info|deployment list|deployment status|namespace list|members|catalog services|
         catalog nodes|catalog datacenters|operator raft list-peers|operator members|auth list|secrets list|
-        policy list|policy read|audit list|plan|viz stat|viz top|stat|top|edges|get account|get users|
-        certs check-expiration|token list|config images list|upgrade plan|help|get routes
+        policy list|policy read|audit list|proxy-config cluster|proxy-config listener|proxy-config route|
+        proxy-config endpoint|proxy-config bootstrap|pc cluster|pc listener|pc route|pc endpoint|viz stat|viz "
+        "top|stat|top|edges|get account|get users|
+        certs check-expiration|config images list|upgrade plan|help|get routes
         R3 app delete|delete|delete cluster|uninstall|reset|uninstall-control-plane|cluster rm|proj delete|repo rm|
         backup delete|restore delete|schedule delete|kv delete|secrets disable|job stop|namespace delete|system gc|
         kv destroy|kv metadata delete|lease revoke|cluster delete|node delete|delete nodegroup|policy delete|

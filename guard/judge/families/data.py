@@ -1,7 +1,8 @@
 """Database clients. SQL is read far enough to tell a plain query from anything else. Source: each client's manual."""
 
 from guard.judge.engine import R2, R3, Call, Program
-from guard.judge.options import Grammar
+from guard.judge.options import Grammar, Parsed
+from guard.judge.paths import glob_match
 from guard.judge.rules import custom, many, perform, reader, table, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names
@@ -161,6 +162,21 @@ def _unknown_function(statement: str) -> str:
     return ""
 
 
+_PRAGMAS = names("""
+table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list foreign_key_check integrity_check
+quick_check database_list collation_list compile_options function_list module_list pragma_list
+""")
+_PRAGMAS_ACTING = names("optimize wal_checkpoint incremental_vacuum shrink_memory vacuum data_version_ hard_heap_limit")
+
+
+def _pragma_reads(statement: str) -> bool:
+    """SQLite sets a pragma by `=` and by `( )` alike; only look-ups take an argument in parentheses."""
+    name = statement[6:].strip().partition("(")[0].strip().rpartition(".")[2]
+    if "=" in statement or name in _PRAGMAS_ACTING:
+        return False
+    return "(" not in statement or name in _PRAGMAS
+
+
 def sql(call: Call, text: str, word: "Word | None") -> None:
     """A SQL text: plain queries are R0, what removes is R3, everything else R2."""
     statements, good = strip_sql(text)
@@ -176,7 +192,7 @@ def sql(call: Call, text: str, word: "Word | None") -> None:
             first in ("delete", "update") or (first == "with" and tokens & {"delete", "update"})
         ) and "where" not in tokens:
             call.note(R3, "sql.delete-all", "changes or removes every row", word, "SQL")
-        elif first not in _READ_WORDS or (first == "pragma" and "=" in statement):
+        elif first not in _READ_WORDS or (first == "pragma" and not _pragma_reads(statement)):
             call.note(R2, "sql.change", "changes the database", word, "SQL")
         elif tokens & {
             "delete",
@@ -462,7 +478,13 @@ def _redis(call: Call) -> None:
                 None,
                 "redis.io/commands",
             )
-        elif verb == "config" and any((item or "").lower() in ("requirepass", "masterauth", "*") for item in line[2:]):
+        elif verb == "acl" and second == "log" and len(line) > 2 and not (line[2] or "reset").isdigit():
+            call.note(R2, "redis.change", "clears the log of refused accesses", None, "redis.io/commands")
+        elif verb == "config" and any(
+            item is None
+            or any(glob_match(item.lower(), name) for name in ("requirepass", "masterauth", "tls-key-file-pass"))
+            for item in line[2:]
+        ):
             call.note(R2, "redis.secret", "shows the password", None, "law 4")
 
 
@@ -471,6 +493,48 @@ def _mongo(call: Call) -> None:
     text = " ".join(word.shape for word in call.args) + (call.stdin or "")
     if any(item in text for item in ("dropDatabase", ".drop(", "deleteMany(", ".remove({})", "remove({ })")):
         call.note(R3, "mongo.drop", "removes collections or what is in them", None, "mongodb.com")
+
+
+_ADMIN_READS = names("status extended-status processlist ping variables version proc")
+
+
+def _admin(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
+    """mysqladmin takes several commands in a row."""
+    skip = False
+    for word in rest:
+        value = word.value or "?"
+        if skip:
+            skip = False
+        elif value in (
+            "-u",
+            "-h",
+            "-P",
+            "-S",
+            "-i",
+            "-c",
+            "--user",
+            "--host",
+            "--port",
+            "--sleep",
+            "--count",
+            "--socket",
+        ):
+            skip = True
+        elif not value.startswith("-") and value not in _ADMIN_READS and verb in _ADMIN_READS:
+            call.note(
+                R3 if value == "drop" else R2, f"mysqladmin.{value}", f"mysqladmin {value} changes the server", word
+            )
+
+
+def _etcd_get(call: Call, verb: str, rest: "list[Word]") -> None:
+    if not any(word.value == "--keys-only" for word in rest):
+        call.note(R2, "etcd.get", "shows values, which can be secrets", None, "law 4")
+
+
+def _topics(call: Call, parsed: Parsed) -> None:
+    """Kafka's tools: --list and --describe read, the other actions do not."""
+    if not (parsed.has("--list") or parsed.has("--describe")):
+        call.note(R2, f"{call.name}.change", "changes topics or groups")
 
 
 PROGRAMS: dict[str, Program] = {
@@ -485,7 +549,7 @@ PROGRAMS: dict[str, Program] = {
             """R0 status|extended-status|processlist|ping|variables|version|proc
         R2 create|kill|password|shutdown|reload|refresh|flush-hosts|flush-logs|flush-privileges|flush-status|
         flush-tables|flush-threads|start-slave|stop-slave
-        R3 drop""", flags=("helper",), protocol="mysql")),
+        R3 drop""", flags=("helper",), protocol="mysql", check=_admin)),
     **many("pg_isready pg_controldata pg_config pg_lsclusters mysqlshow pg_waldump", reader("-h: -p: -U: -d: -t: -q",
             operands="data", plain=False)),
     **many(
@@ -495,8 +559,13 @@ PROGRAMS: dict[str, Program] = {
         "createuser vacuumdb reindexdb clusterdb pgbench mysqlslap mysql_secure_installation "
         "mysql_upgrade mysqlcheck myloader pg_rewind pg_createcluster mysqld mongod redis-server postgres "
         "mysqld_safe cqlsh clickhouse-client influx duckdb usql sqlcmd sqlplus isql bcp tsql "
-        "couchbase-cli arangosh neo4j cypher-shell kafka-topics kafka-console-consumer " "kafka-consumer-groups",
+        "couchbase-cli arangosh neo4j cypher-shell kafka-console-consumer",
         table("", operands="data", level="R2", text="changes a database or runs a program in its language")),
+    **many("kafka-topics kafka-consumer-groups", table("single --list --describe --bootstrap-server: --topic: --group: "
+            "--all-groups --all-topics --state --members --offsets --verbose --version --help --command-config:!config "
+            "--under-replicated-partitions --unavailable-partitions --timeout: --delete!R3 --create!R2 --alter!R2 "
+            "--reset-offsets!R3 --execute!R2 --partitions: --replication-factor:", operands="none", unknown="R2",
+            check=_topics)),
     **many("dropdb dropuser pg_dropcluster pg_resetwal", table("", operands="data", level="R3",
             text="removes a database or user")),
     "etcdctl": verbs("--endpoints: --cacert: --cert: --key: --user:!secret -w,--write-out: --command-timeout: "
@@ -504,8 +573,9 @@ PROGRAMS: dict[str, Program] = {
         """R0 endpoint health|endpoint status|endpoint hashkv|member list|version|alarm list|user list|
             role list|auth status|
         lease list
-        R2 get|put|watch|snapshot save|snapshot status|member add|lock|elect|txn|compaction|defrag
-        R3 del|member remove|snapshot restore|role delete|user delete|lease revoke|alarm disarm""", protocol="etcd"),
+        R0 get
+        R2 put|watch|snapshot save|snapshot status|member add|lock|elect|txn|compaction|defrag
+        R3 del|member remove|snapshot restore|role delete|user delete|lease revoke|alarm disarm""", protocol="etcd", details={"get": _etcd_get}),
     **many("rabbitmqctl rabbitmq-diagnostics", verbs(
             "-n,--node: -q,--quiet -s,--silent -p,--vhost: -t,--timeout: -l",
             """R0 status|list_queues|list_exchanges|list_bindings|list_connections|list_channels|list_consumers|
@@ -520,5 +590,5 @@ PROGRAMS: dict[str, Program] = {
         statusbinary|statusbackup|statushandoff|help|gcstats|toppartitions
         R3 decommission|removenode|assassinate|clearsnapshot"""),
     "pgbackrest": verbs("--stanza: --config:!config --log-level-console:",
-        "R0 info|check|version|help|verify|repo-ls\nR3 expire|stanza-delete|restore"),
+        "R0 info|version|help|verify|repo-ls\nR3 expire|stanza-delete|restore"),
 }  # fmt: skip

@@ -116,7 +116,7 @@ def _push(call: Call, verb: str, rest: "list[Word]") -> None:
 
 
 def _branch(call: Call, verb: str, rest: "list[Word]") -> None:
-    options, operands, _ = _words(rest)
+    options, _, _ = _words(rest)
     if _has(options, "-D") or (_has(options, "-d", "--delete") and _has(options, "-f", "--force")):
         call.note(R3, "git.branch.delete", "removes a branch with unmerged work", None, "git-branch(1)")
     elif _has(options, "-d", "--delete", "-M", "-f", "--force", "-C"):
@@ -136,60 +136,39 @@ def _branch(call: Call, verb: str, rest: "list[Word]") -> None:
         "-t",
     ):
         call.note(R1, "git.branch.change", "changes a branch")
-    elif (
-        operands
-        and not _has(
-            options,
-            "--list",
-            "-l",
-            "--contains",
-            "--no-contains",
-            "--merged",
-            "--no-merged",
-            "--points-at",
-            "-a",
-            "-r",
-            "--all",
-            "--remotes",
-            "--show-current",
-            "--format",
-            "--sort",
-        )
-    ) or (
-        operands
-        and _has(options, "-r", "-a")
-        and not _has(
-            options, "--list", "-l", "--contains", "--merged", "--no-merged", "--sort", "--format", "--points-at"
-        )
-    ):
+    elif _names(rest) and not _has(options, *_LISTING, "-a", "-r", "--all", "--remotes", "--show-current"):
         call.note(R1, "git.branch.create", "creates a branch")
 
 
+_LISTING = ("--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
+"""Options that make branch and tag list; --sort and --format alone do not, when a name follows."""
+
+
+def _names(rest: "list[Word]") -> "list[Word]":
+    """Operands of branch and tag, without the values of --sort, --format, --color and --column."""
+    names: list[Word] = []
+    skip = False
+    for word in rest:
+        value = word.value or word.shape
+        if skip:
+            skip = False
+        elif value in ("--sort", "--format"):
+            skip = True
+        elif not value.startswith("-"):
+            names.append(word)
+    return names
+
+
 def _tag(call: Call, verb: str, rest: "list[Word]") -> None:
-    options, operands, _ = _words(rest)
+    options, _, _ = _words(rest)
     if _has(options, "-d", "--delete", "-f", "--force"):
         call.note(R3, "git.tag.delete", "removes or moves a tag", None, "git-tag(1)")
-    elif (
-        operands
-        and not _has(
-            options,
-            "-l",
-            "--list",
-            "--contains",
-            "--points-at",
-            "--merged",
-            "--no-merged",
-            "-n",
-            "--no-contains",
-            "-v",
-            "--verify",
-            "--sort",
-            "--column",
-        )
-    ) or _has(options, "-a", "-s", "-m", "-u", "-F"):
+    elif (_names(rest) and not _has(options, *_LISTING, "-n", "-v", "--verify")) or _has(
+        options, "-a", "-s", "-m", "-u", "-F"
+    ):
         call.note(R1, "git.tag.create", "creates a tag")
     elif _has(options, "-v", "--verify"):
-        call.flag("helper")
+        call.note(R1, "git.tag.verify", "runs the program that checks signatures")
 
 
 def _checkout(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -337,7 +316,7 @@ def _submodule(call: Call, verb: str, rest: "list[Word]") -> None:
 def _worktree(call: Call, verb: str, rest: "list[Word]") -> None:
     options, operands, _ = _words(rest)
     what = operands[0] if operands else ""
-    if what in ("list", ""):
+    if what == "list":
         return
     call.note(
         R3
@@ -352,8 +331,10 @@ def _worktree(call: Call, verb: str, rest: "list[Word]") -> None:
 
 def _reflog(call: Call, verb: str, rest: "list[Word]") -> None:
     what = next((word.value for word in rest if word.value is not None and not word.value.startswith("-")), "show")
-    if what in ("expire", "delete"):
+    if what in ("expire", "delete", "drop"):
         call.note(R3, "git.reflog", "removes what lost commits are found by", None, "git-reflog(1)")
+    elif what == "write":
+        call.note(R2, "git.reflog.write", "writes the reference log")
 
 
 def _commit(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -428,7 +409,7 @@ def _rebase(call: Call, verb: str, rest: "list[Word]") -> None:
 
 def _bisect(call: Call, verb: str, rest: "list[Word]") -> None:
     what = next((word.value for word in rest if word.value is not None), "")
-    if what in ("log", "view", "visualize"):
+    if what in ("log", "terms"):
         return
     call.note(
         R2 if what == "run" else R1,
@@ -455,8 +436,11 @@ def _symbolic(call: Call, verb: str, rest: "list[Word]") -> None:
 
 
 def _hashobject(call: Call, verb: str, rest: "list[Word]") -> None:
-    if any(word.value == "-w" for word in rest):
+    if not rest or any((word.value or "-w").startswith("-w") or word.value == "--stdin-paths" for word in rest):
         call.note(R1, "git.hash-object", "writes an object")
+    for word in rest:
+        if not (word.value or "x").startswith("-"):
+            call.reads(word)
 
 
 def _archive(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -468,10 +452,36 @@ def _archive(call: Call, verb: str, rest: "list[Word]") -> None:
 
 
 def _check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
+    if level == 0 and verb == "help" and any((word.value or "-w").startswith(("-w", "--w")) for word in rest):
+        call.note(R2, "git.help-web", "opens a browser")
     if level == 0 and verb not in ("version", "help"):
         call.flag("helper")
+        for word in rest:
+            value = word.value
+            if value is None or value.startswith("-"):
+                value = (value or "").partition("=")[2]
+            elif ":" in value and verb in ("show", "cat-file", "diff", "blame", "grep"):
+                value = value.partition(":")[2]
+            elif not (value.startswith(("/", "~", "../")) or (verb == "diff" and call.judge.literal(word))):
+                continue
+            if value and (
+                verb in ("show", "cat-file", "blame", "grep", "diff", "config") or value.startswith(("/", "~"))
+            ):
+                call.reads(Word(word.span, value, (), True))
         if any((word.value is None or word.globs) and not word.prefix for word in rest):
             call.flag("options-from-expansion")
+
+
+def _dry(call: Call, verb: str, rest: "list[Word]") -> None:
+    options, _, _ = _words(rest)
+    if not _has(options, "-n", "--dry-run"):
+        call.note(R1, f"git.{verb}", "changes the index")
+
+
+def _stdout(call: Call, verb: str, rest: "list[Word]") -> None:
+    options, _, _ = _words(rest)
+    if not _has(options, "--stdout") or _has(options, "-o", "--output-directory"):
+        call.note(R1, f"git.{verb}", "writes patch files")
 
 
 def _git(call: Call) -> None:
@@ -493,15 +503,15 @@ GIT = verbs(
         verify-commit|verify-tag|fsck|get-tar-commit-id|stripspace|patch-id|column|interpret-trailers|check-mailmap|
         verify-pack|show-index|archive|branch|tag|remote|config|stash|submodule|worktree|reflog|notes|bisect|push|
         fetch|ls-remote|clean|commit|rm|restore|checkout|switch|reset|rebase|symbolic-ref|update-ref|hash-object|gc|
-        prune|bundle|request-pull|replace|lfs|maintenance|sparse-checkout|rerere|bugreport|diagnose|for-each-repo
-    R1 merge-tree|unpack-file|add|init|mv|merge-file|write-tree|commit-tree|mktree|mktag|stage|checkout-index|
-        read-tree|update-index|format-patch
+        prune|bundle|request-pull|replace|lfs|maintenance|sparse-checkout|rerere|bugreport|diagnose|for-each-repo|add|format-patch
+    R1 merge-tree|unpack-file|init|mv|merge-file|write-tree|commit-tree|mktree|mktag|stage|checkout-index|
+        read-tree|update-index
     R2 clone|pull|merge|cherry-pick|revert|am|apply|difftool|mergetool|repack|pack-refs|daemon|send-email|imap-send|
         svn|p4|cvsimport|fast-import|fast-export|instaweb|gui|citool|credential|credential-store|shell|upload-pack|
         receive-pack|http-backend|prune-packed
     R3 filter-branch|filter-repo|quiltimport""",
     danger=_DANGER, check=_check, none="R0",
-    details={"push": _push, "branch": _branch, "tag": _tag, "checkout": _checkout, "switch": _checkout,
+    details={"add": _dry, "format-patch": _stdout, "push": _push, "branch": _branch, "tag": _tag, "checkout": _checkout, "switch": _checkout,
         "restore": _restore, "reset": _reset, "clean": _clean, "stash": _stash, "remote": _remote, "config": _config,
         "submodule": _submodule, "worktree": _worktree, "reflog": _reflog, "commit": _commit, "fetch": _fetch,
         "ls-remote": _lsremote, "gc": _gc, "prune": _gc, "rm": _rm, "rebase": _rebase, "bisect": _bisect,
@@ -511,6 +521,36 @@ GIT = verbs(
                 "for-each-repo", "request-pull"), lambda call, verb, rest: call.note(R2, f"git.{verb}",
                 f"git {verb}")),},
 )  # fmt: skip
+
+
+def _auth(call: Call, verb: str, rest: "list[Word]") -> None:
+    if any((word.value or "-t").startswith("-t") for word in rest):
+        call.note(R2, "forge.token", "shows a token", None, "law 4")
+
+
+def _api(call: Call, verb: str, rest: "list[Word]") -> None:
+    """`gh api PATH` asks with GET unless fields, a body or another method are given."""
+    parsed = _API.parse(rest)
+    method = parsed.value("-X")
+    gone = method is not None and (method.value or "").upper() == "DELETE"
+    paths = parsed.operands
+    if (
+        gone
+        or parsed.unknown
+        or any(option.action for option in parsed.options)
+        or (method is not None and (method.value or "").upper() not in ("GET", "HEAD"))
+        or len(paths) != 1
+        or call.value(paths[0]) is None
+        or "graphql" in (paths[0].value or "graphql")
+        or "://" in (paths[0].value or "")
+    ):
+        call.note(R3 if gone else R2, "forge.api", "changes something, or sends what the text does not tell")
+
+
+_API = Grammar(
+    "-X,--method: -H,--header: -q,--jq: -t,--template: -i,--include --paginate --slurp --silent --cache: "
+    "--hostname: -p,--preview: --verbose -f,--raw-field:!net -F,--field:!net --input:!net"
+)
 
 
 def _second(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -535,7 +575,8 @@ _FORGE = """R0 pr list|pr view|pr status|pr diff|pr checks|issue list|issue view
         alias list|extension list
 R1 pr checkout|issue comment|pr comment|pr review|issue create|pr create|repo clone|gist clone|issue reopen|
         pr reopen|pr ready|repo fork
-R2 auth token|auth login|api|workflow run|pr merge|pr close|issue close|run rerun|run cancel|release create|
+R0 api
+R2 auth token|auth login|workflow run|pr merge|pr close|issue close|run rerun|run cancel|release create|
         release upload
 R3 repo delete|release delete|issue delete|gist delete|secret delete|variable delete|repo archive|run delete|
         cache delete|ssh-key delete|label delete|project delete|release delete-asset"""  # fmt: skip
@@ -544,7 +585,7 @@ R3 repo delete|release delete|issue delete|gist delete|secret delete|variable de
 PROGRAMS: dict[str, Program] = {
     **many("git", custom(_git)),
     **many("gh glab", verbs("-R,--repo: --hostname: -h,--help --version", _FORGE, flags=("helper", "egress"),
-            danger="-w,--web!R1 --show-token!secret -t?!ok")),
+            danger="-w,--web!R1 --show-token!secret", details={"api": _api, "auth status": _auth})),
     **many("svn hg bzr", verbs(
             "-R: --cwd: -q -v --config:!R2 --config-option:!R2 --debugger!R2 --version -h --help --username: "
             "--password:!secret --non-interactive",
@@ -553,6 +594,7 @@ PROGRAMS: dict[str, Program] = {
         summary|manifest|files|paths|root|version|help
         R3 strip|revert|purge""", flags=("helper",),
             danger="--diff-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write")),
-    **many("tig lazygit gitk", verbs("", "R0 status|log|show|blame", default="R2", none="R0", flags=("helper",))),
+    "tig": verbs("-v,--version -h,--help", "R0 status|log|show|blame|grep|refs|stash|reflog", none="R0", flags=("helper",)),
+    **many("lazygit gitk", verbs("-v,--version", "R0 --version", none="R2", flags=("helper",))),
     "git-lfs": verbs("", "R0 ls-files|status|env|version|locks"),
 }  # fmt: skip
