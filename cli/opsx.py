@@ -211,8 +211,8 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
     Verb(
         "audit",
         "cli.opsx_records",
-        "print the end of the log, or prove that it is whole: opsx audit verify",
-        usage="[verify] [options]",
+        "print the end of the log; `audit verify` proves that it is whole, `audit export` prints all of it as JSONL",
+        usage="[verify | export] [options]",
         options=(JSON, Option("tail", "the last N entries, 1..100000 (default 20)", value="N")),
         codes="0 done · 7 verify found damage",
     ),
@@ -239,6 +239,8 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
     ),
 )
 BY_NAME = {verb.name: verb for verb in VERBS}
+ALIASES = {"history": ["executions"], "ps": ["executions", "--status", "running"]}
+"""Other words for the same, by habit."""
 
 
 def main(argv: "list[str]") -> int:
@@ -251,7 +253,7 @@ def main(argv: "list[str]") -> int:
     if argv[0] in ("-V", "--version"):
         sys.stdout.write(f"opsx {VERSION}\n")
         return 0
-    return run_verb(PROGRAM, BY_NAME, argv)
+    return run_verb(PROGRAM, BY_NAME, [*ALIASES.get(argv[0], argv[:1]), *argv[1:]])
 
 
 def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:

@@ -117,18 +117,17 @@ def remarks(ran: execution.Ran) -> None:
     elif outcome.status == Status.UNKNOWN and outcome.execution is None:
         said.append("nothing was run")
     if outcome.execution and ran.assessment.level > Level.R0 and outcome.status not in (Status.RUNNING,):
-        back = f"opsx rollback {outcome.execution}" if outcome.snapshot else "no known way back"
-        said.append(f"{outcome.execution} {outcome.status}; way back: {back}")
+        said.append(f"{outcome.execution} {outcome.status}" + ("" if outcome.snapshot else "; no known way back"))
     if outcome.interference:
         shown = ", ".join(f"{item.operation} {item.path}".strip() for item in outcome.interference[:5])
         more = len(outcome.interference) - 5
         said.append(f"the sandbox refused: {shown}" + (f" and {more} more" if more > 0 else ""))
-    if outcome.status in (Status.SUCCEEDED, Status.FAILED) and not outcome.recorded:
+    if outcome.execution and not outcome.recorded and outcome.not_recorded_because:
         said.append(f"not recorded: {outcome.not_recorded_because}")
     said += outcome.notes
     step = next_step(outcome)
     if step:
-        said.append(f"next: {step}")
+        said.append(f"{'way back' if outcome.snapshot else 'next'}: {step}")
     if said:
         write("".join(f"opsx: {safe(line)}\n" for line in said), to_stderr=True)
 

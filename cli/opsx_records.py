@@ -180,6 +180,8 @@ def audit(parsed: Parsed) -> int:
     """The end of the log, or the proof that it is whole."""
     if parsed.words == ["verify"]:
         return _verify(parsed)
+    if parsed.words == ["export"]:
+        return _export()
     _no_words(parsed)
     entries = execution.open_store(Redactor()).audit(parsed.whole_number("tail", 20, low=1, high=100_000))
     for entry in entries:
@@ -187,10 +189,18 @@ def audit(parsed: Parsed) -> int:
     return 0
 
 
+def _export() -> int:
+    """The whole log as JSONL, oldest first, for another place to keep."""
+    for entry in execution.open_store(Redactor()).entries():
+        write(json_line(dict(entry)) + "\n")
+    return 0
+
+
 def _entry_line(entry: Mapping[str, Any]) -> str:
     about = " ".join(str(entry[name]) for name in ("execution", "request", "stamp", "snapshot") if entry.get(name))
     rest = " ".join(str(entry[name]) for name in ("status", "level", "actor", "command", "text") if entry.get(name))
-    return safe(f"{entry.get('seq', '?'):>6} {entry.get('at', '?')} {entry.get('kind', '?')} {about}  {rest}"[:400])
+    line = f"{entry.get('seq', '?'):>6} {entry.get('at', '?')} {entry.get('kind', '?')} {about} {rest}"
+    return safe(line.rstrip()[:400])
 
 
 def _verify(parsed: Parsed) -> int:

@@ -279,3 +279,13 @@ def test_a_reader_that_leaves_early_is_no_error(opsx, tmp_path):
         timeout=60,
     )
     assert done.stdout == b"1\n" and b"Traceback" not in done.stderr and b"Error" not in done.stderr
+
+
+def test_the_whole_log_can_be_exported_and_habits_are_understood(opsx):
+    for command in ("df", "uptime"):
+        opsx("exec", "--", command)
+    rows = [json.loads(line) for line in opsx("audit", "export").stdout.splitlines()]
+    assert [row["kind"] for row in rows] == ["started", "ended"] * 2
+    assert [row["seq"] for row in rows] == [1, 2, 3, 4]
+    assert opsx("history").stdout == opsx("executions").stdout
+    assert opsx("ps").stdout == b""
