@@ -159,7 +159,7 @@ class Answer(Value):
 class Where(Value):
     """The machine and the moment, as far as a runbook may know them without asking."""
 
-    __slots__ = ("host", "euid", "now_s", "light", "words", "numbers", "paths")
+    __slots__ = ("host", "euid", "now_s", "light", "words", "numbers", "paths", "beside")
     host: str
     euid: int
     now_s: float
@@ -172,6 +172,8 @@ class Where(Value):
     """The question's whole numbers (a port may be among them)."""
     paths: "tuple[str, ...]"
     """The question's absolute paths."""
+    beside: int
+    """How many other runbooks run at the same time: a search that could go on for long shares its time with them."""
 
     def __init__(
         self,
@@ -182,6 +184,7 @@ class Where(Value):
         words: "Iterable[str]" = (),
         numbers: "Iterable[int]" = (),
         paths: "Iterable[str]" = (),
+        beside: int = 0,
     ) -> None:
         self.host = host
         self.euid = euid
@@ -190,6 +193,7 @@ class Where(Value):
         self.words = tuple(words)
         self.numbers = tuple(numbers)
         self.paths = tuple(paths)
+        self.beside = beside
 
 
 class Finding(Value):

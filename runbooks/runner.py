@@ -23,7 +23,7 @@ TOTAL_S = 20.0
 EACH_S = 8.0
 AT_ONCE = 4
 GRACE_S = 1.5
-"""How long after its own time-out a read may take to come back, with what its end costs."""
+"""How long after its own time-out a read may take to come back, with what its end costs; a quarter of a short total."""
 MOST_ROUNDS = 6
 """No runbook asks in more rounds than this; a module that would is a bug, not a reason to go on for ever."""
 LATE = "the time for all checks was used up"
@@ -84,7 +84,7 @@ def run(
     monotonic: "Callable[[], float]" = time.monotonic,
     books: Books = BUILT_IN,
 ) -> Checked:
-    """Runs the runbooks and waits until each has read its answers, at most `total_s` and a short grace.
+    """Runs the runbooks and waits until each has read its answers, at most `total_s`.
 
     Args:
         ids: modules of the catalogue (not `overview`), in any order.
@@ -113,9 +113,11 @@ class _Run:
         self.have = [Answers() for _ in self.books]
         self.wanted: list[list[tuple[str, _Read]]] = [[] for _ in self.books]
         self.rounds = [0] * len(self.books)
-        self.ask, self.where, self.utc = ask, where, utc
+        self.ask, self.where, self.utc = ask, where.replace(beside=len(self.books) - 1), utc
         self.on_step, self.stopped, self.now = on_step, stopped, monotonic
-        self.deadline = monotonic() + total_s
+        # A read that is ended at the deadline still has to come back, so the deadline lies before the end of all.
+        self.grace_s = min(GRACE_S, total_s / 4)
+        self.deadline = monotonic() + total_s - self.grace_s
         self.reads: dict[tuple[str, ...], _Read] = {}
         self.queue: list[_Read] = []
         self.told: list[Step] = []
@@ -212,7 +214,7 @@ class _Run:
                 return
             read = self.queue.pop(0)
             read.timeout_s = max(0.1, min(read.command.timeout_s, EACH_S, self.deadline - now))
-            read.began, read.until = now, now + read.timeout_s + GRACE_S
+            read.began, read.until = now, now + read.timeout_s + self.grace_s
             self.working += 1
             self.told.append(Step(read.number, read.command.argv))
             # A daemon: a thread whose read hangs in the kernel must not keep the program from ending.

@@ -19,6 +19,11 @@ LARGE_MIB = 100
 """Files from this size on are listed; smaller ones fill a disk only by number, and then `du` shows their folder."""
 SHOWN = 5
 TIME_S = 8.0
+"""For `du` and for `find`, when this is one of at most MOST_BESIDE + 1 runbooks."""
+SHARED_S = 1.5
+"""The same beside more of them: a machine with a million files must not make everybody wait for this one."""
+MOST_BESIDE = 2
+"""As many as one question chooses."""
 
 
 def commands(have: "Answers", where: "Where") -> "list[Command]":
@@ -27,14 +32,15 @@ def commands(have: "Answers", where: "Where") -> "list[Command]":
     if target is None:
         asked = disk.commands(have, where)
         return [command for command in asked if not command.key.startswith("df:")]
+    time_s = _time_s(where)
     return [
         command
         for command in (
-            Command("du", ("du", "-xkd1", target), TIME_S),
+            Command("du", ("du", "-xkd1", target), time_s),
             Command(
                 "find",
                 ("find", target, "-xdev", "-type", "f", "-size", f"+{LARGE_MIB}M", "-printf", "%b %p\\n"),
-                TIME_S,
+                time_s,
             ),
         )
         if command.key not in have
@@ -49,7 +55,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
         return [
             not_checked(ID, TITLE, why or Words("no file system has an answer", "没有文件系统给出结果"), have.get("df"))
         ]
-    findings = [*_folders(target, have.get("du")), *_files(target, have.get("find"))]
+    findings = [*_folders(target, have.get("du"), where), *_files(target, have.get("find"), where)]
     for answer in (have.get("du"), have.get("find")):
         if answer is not None and answer.ended and says_permission(answer.stderr):
             why = Words("some folders may not be read", "部分目录无权读取")
@@ -77,14 +83,35 @@ def _target(have: "Answers", where: "Where") -> "str | None":
     return max(rows)[2] if rows else None
 
 
-def _partial(answer: "Answer | None") -> "Words":
+def _time_s(where: "Where") -> float:
+    return TIME_S if where.beside <= MOST_BESIDE else SHARED_S
+
+
+def _unfinished(where: "Where") -> "Words":
+    """That the search was cut short, and how it gets longer."""
+    time_s = _time_s(where)
+    tail_en, tail_zh = ("", "")
+    if time_s < TIME_S:
+        tail_en, tail_zh = f"; asked alone it may take {TIME_S:g} s", f"；单独询问时可查 {TIME_S:g} 秒"
+    return Words(f"not finished: stopped after {time_s:g} s{tail_en}", f"未查完：{time_s:g} 秒后停止{tail_zh}")
+
+
+def _partial(answer: "Answer | None", where: "Where") -> "Words":
     """What to add to a sentence when the search was cut short."""
+    if answer is None or answer.status != "timed_out":
+        return Words("", "")
+    said = _unfinished(where)
+    return Words(f" ({said.en})", f"（{said.zh}）")
+
+
+def _why_none(answer: "Answer | None", program: str, where: "Where", *, empty_is_fine: bool) -> "Words | None":
+    """As `why_not`, but a search that was cut short is told as one."""
     if answer is not None and answer.status == "timed_out":
-        return Words(f" (not all: stopped after {TIME_S:g} s)", f"（未查完：{TIME_S:g} 秒后停止）")
-    return Words("", "")
+        return _unfinished(where)
+    return why_not(answer, program, empty_is_fine=empty_is_fine)
 
 
-def _folders(target: str, answer: "Answer | None") -> "list[Finding]":
+def _folders(target: str, answer: "Answer | None", where: "Where") -> "list[Finding]":
     sizes: dict[str, int] = {}
     for line in answer.stdout.splitlines() if answer is not None else ():
         size, _, path = line.partition("\t")
@@ -103,7 +130,7 @@ def _folders(target: str, answer: "Answer | None") -> "list[Finding]":
                     "bigfiles.folders", Severity.OK, text, subject=target, number=_gib(total), unit="GiB", answer=answer
                 )
             ]
-        why = why_not(answer, "du", empty_is_fine=False) or Words("du is unreadable", "du 无法解析")
+        why = _why_none(answer, "du", where, empty_is_fine=False) or Words("du is unreadable", "du 无法解析")
         return [not_checked(ID, what, why, answer)]
     top = sorted(sizes.items(), key=lambda pair: -pair[1])[:SHOWN]
     held = sum(size for _, size in top)
@@ -111,7 +138,7 @@ def _folders(target: str, answer: "Answer | None") -> "list[Finding]":
     share_en = share_zh = ""
     if total:
         share_en, share_zh = f" hold {100 * held / total:.0f}% of it", f"占 {100 * held / total:.0f}%"
-    partial = _partial(answer)
+    partial = _partial(answer, where)
     count_en = "1 folder" if len(top) == 1 else f"{len(top)} folders"
     if len(top) == 1:
         share_en = share_en.replace(" hold ", " holds ")
@@ -134,7 +161,7 @@ def _folders(target: str, answer: "Answer | None") -> "list[Finding]":
     ]
 
 
-def _files(target: str, answer: "Answer | None") -> "list[Finding]":
+def _files(target: str, answer: "Answer | None", where: "Where") -> "list[Finding]":
     files = []
     for line in answer.stdout.splitlines() if answer is not None else ():
         blocks, _, path = line.partition(" ")
@@ -142,12 +169,12 @@ def _files(target: str, answer: "Answer | None") -> "list[Finding]":
         if count is not None and path.startswith("/"):
             files.append((int(count) * 512, path))  # find(1): %b counts blocks of 512 bytes, as they are on disk
     what = Words(f"largest files below {target}", f"{target} 下最大的文件")
-    partial = _partial(answer)
+    partial = _partial(answer, where)
     if not files:
         if spoke(answer):
             return [not_checked(ID, what, unreadable("find"), answer)]
         # find ends with 1 when it may not enter one folder: its silence is then not about all of them.
-        why = why_not(answer, "find")
+        why = _why_none(answer, "find", where, empty_is_fine=True)
         if why is not None:
             return [not_checked(ID, what, why, answer)]
         text = Words(

@@ -8,6 +8,8 @@ import pytest
 
 from guard.errors import StateBusy
 from runbooks import runner
+from runbooks.catalogue import RANKED
+from runbooks.library import bigfiles
 from runbooks.model import Answer, Severity, Where
 from runbooks.reading import files_command
 from tests.runbooks.replay import NOW_S
@@ -97,7 +99,7 @@ def test_when_the_time_is_used_up_what_is_missing_says_so():
 
     def ask(argv, timeout_s):
         if argv[:3] == files_command(()) and "mountinfo" in argv[3]:
-            clock.now += 4.2  # later than the end of all, sooner than this read is given up
+            clock.now += 3.6  # later than the end of all, sooner than this read is given up
         return of(argv, timeout_s)
 
     checked = run(["disk"], ask, monotonic=clock, total_s=4.0)
@@ -214,3 +216,40 @@ def test_steps_are_told_from_begin_to_end_in_one_thread():
     numbers = {number for number, _ in steps}
     for number in numbers:
         assert [ended for n, ended in steps if n == number] == [False, True]
+
+
+def test_all_runbooks_end_within_the_total_time_though_each_read_uses_all_of_its_own(monkeypatch):
+    monkeypatch.setattr(runner, "AT_ONCE", 1)
+    clock, ends = Jumps(), []
+
+    def ask(argv, timeout_s):
+        ends.append(clock.now + timeout_s + runner.GRACE_S)
+        clock.now += timeout_s + 0.4  # ended at its limit, and it took a moment to come back
+        return Answer(None, status="timed_out", at=utc())
+
+    findings = run(RANKED, ask, monotonic=clock).findings
+    assert max(ends) <= 100.0 + runner.TOTAL_S
+    assert clock.now <= 100.0 + runner.TOTAL_S
+    assert {finding.runbook for finding in findings} == set(RANKED)
+    assert not {finding.severity for finding in findings} & {Severity.OK, Severity.NOTE}
+
+
+@pytest.mark.parametrize(("others", "limit_s"), [((), bigfiles.TIME_S), (RANKED, bigfiles.SHARED_S)])
+def test_a_long_search_gets_less_time_beside_many_runbooks_and_says_that_it_is_not_finished(others, limit_s):
+    limits = {}
+
+    def ask(argv, timeout_s):
+        if argv[0] not in ("du", "find") or "/var" not in argv:
+            return of(argv, timeout_s)
+        limits[argv[0]] = timeout_s
+        return Answer(None, "512\t/var/lib\n" if argv[0] == "du" else "", status="timed_out", at=utc())
+
+    ids = dict.fromkeys(("bigfiles", *others))
+    checked = runner.run(list(ids), ask, WHERE.replace(paths=("/var",)), utc=utc)
+    assert limits == {"du": limit_s, "find": limit_s}
+    said = [finding.text for finding in checked.findings if finding.runbook == "bigfiles"]
+    assert len(said) == 2
+    for text in said:
+        assert f"not finished: stopped after {limit_s:g} s" in text.en
+        assert f"未查完：{limit_s:g} 秒后停止" in text.zh
+        assert ("asked alone" in text.en) == bool(others)
