@@ -67,6 +67,9 @@ def _answer_to(name: str) -> bytes:
     from cli.hooks.ruling import rule, surroundings_of
     from cli.json_text import json_line
 
+    if sys.stdin is None or sys.stdout is None:
+        # Closed at the start: the numbers 0 and 1 are then whatever was opened since, and an answer would go there.
+        raise UsageError("standard input or output is closed")
     host = HOSTS[name]
     frame = read_frame()
     told = answer_object(host, rule(frame, host, surroundings_of(os.environ)), frame.input)

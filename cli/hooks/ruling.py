@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from guard.types import Assessment, Enforcement, Policy
 
 FILE_PROGRAMS = frozenset(
-    ("mkdir", "touch", "rm", "rmdir", "mv", "cp", "ln", "sed", "tee", "install", "truncate", "cd", "test", "git")
+    ("mkdir", "touch", "rm", "rmdir", "mv", "cp", "ln", "sed", "tee", "install", "truncate", "cd", "test")
 )
-"""Programs whose small changes to files are told by the paths that they name; git's, by the folder that it is in."""
+"""Programs whose small changes to files are told by the paths that they name."""
 GIT_CHANGES = frozenset(("git.add", "git.commit", "git.stash", "git.branch.create", "git.restore.staged", "git.switch"))
+"""Changes to the repository of the current folder."""
 OWN_VERBS = frozenset(("check", "explain", "exec", "executions", "list", "show", "audit"))
 """Verbs of opsx that are an agent's too. They run as they are: inside a sandbox they could not see their own state."""
 _GLOBS = frozenset("*?[{")
@@ -176,7 +177,7 @@ class _Shell:
 
     def _project_write(self, found: "Assessment") -> "Answer | None":
         """What the settings say about a small change that stays in the project; None when it is not one."""
-        if not _stays_in(found, self._project(), self.cwd):
+        if not _stays_in(found, self.command, self._project(), self.cwd):
             return None
         from cli.hooks.settings import DEFER, project_writes
 
@@ -199,7 +200,7 @@ class _Shell:
                         return True
         if found.opaque:
             low = self.command.lower()
-            return any(name in low for name in places.SETTINGS)
+            return any(name[1:] in low for name in places.SETTINGS)
         return False
 
 
@@ -247,31 +248,46 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _stays_in(found: "Assessment", project: str, cwd: str) -> bool:
+def _stays_in(found: "Assessment", command: str, project: str, cwd: str) -> bool:
     """Whether everything above R0 in it is a file of the project, told by its path."""
     if not project or found.opaque or found.peers:
         return False
-    rules = {reason.rule for reason in found.reasons if reason.level == Level.R1}
-    git = any(rule.startswith("git.") for rule in rules)
-    if git and (not rules <= GIT_CHANGES | {"path.write", "path.delete"} or found.ambient):
-        return False
-    if git and any(program not in ("git",) for program in found.programs):  # type: ignore[attr-defined]
-        return False
-    allowed = FILE_PROGRAMS if git or "git" not in found.programs else FILE_PROGRAMS - {"git"}  # type: ignore[attr-defined]
-    if not git and not all(_only_files(rule) for rule in rules):
-        return False
-    for program in found.programs:  # type: ignore[attr-defined]
-        if program not in allowed and not _plain(program):
-            return False
-    written = [effect.object for effect in found.effects if effect.kind in ("write", "delete")]
     if any(effect.kind not in ("read", "write", "delete") for effect in found.effects):
         return False
-    if git:
+    written = [effect.object for effect in found.effects if effect.kind in ("write", "delete")]
+    rules = {reason.rule for reason in found.reasons if reason.level == Level.R1}
+    programs = found.programs  # type: ignore[attr-defined]
+    if "git" in programs:
+        if not rules <= GIT_CHANGES or found.ambient or not _only_git_here(command):
+            return False
         written.append(cwd)
+    elif not (
+        all(map(_only_files, rules)) and all(program in FILE_PROGRAMS or _plain(program) for program in programs)
+    ):
+        return False
     return bool(written) and all(
         path.startswith("/") and _GLOBS.isdisjoint(path) and places.below(os.path.realpath(path), (project,))
         for path in written
     )
+
+
+def _only_git_here(command: str) -> bool:
+    """Whether every command in it is `git VERB …`: an option before the verb can name another folder."""
+    from guard.judge.shell.parse import parse
+    from guard.judge.shell.syntax import Group, Simple
+
+    queue = list(parse(command.encode("utf-8")).items)
+    while queue:
+        item = queue.pop()
+        if isinstance(item, Group) and item.kind == "list" and not item.redirects:
+            queue += item.items
+            continue
+        if not isinstance(item, Simple) or item.assigns or item.redirects or len(item.words) < 2:
+            return False
+        verb = item.words[1].value
+        if item.words[0].value != "git" or verb is None or not verb.isalpha():
+            return False
+    return True
 
 
 def _only_files(rule: str) -> bool:
