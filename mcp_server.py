@@ -122,10 +122,6 @@ class Service:
         self._in_flight = 0
         self._known = self._registry(guard, Call(cwd, "mcp"))
 
-    def registry(self, call: Call) -> Registry:
-        """The tools, made for one call."""
-        return self._registry(self._guard_now(), call)
-
     def _guard_now(self) -> execution.Guard:
         """The guard with what may have changed since the start: somebody may have stopped all changes."""
         try:
@@ -135,6 +131,7 @@ class Service:
         return replace(self._guard, policy=self._guard.policy.replace(frozen=frozen))
 
     def _registry(self, guard: execution.Guard, call: Call) -> Registry:
+        """The tools, made for one call."""
         made = list(ops.tools(guard, call, self.jobs))
         made.append(approvals.approve_tool(guard, call))
         made.append(approvals.revoke_tool(guard, call))
@@ -178,7 +175,9 @@ class Service:
                 on_begin=job.began,
                 asker=self._asker(job, ctx, loop),
             )
-            answer = self.registry(call).call(params.name, arguments)
+            # Reading the log for a stop takes milliseconds; what only reads needs to know of none.
+            guard = self._guard_now() if params.name in _STOPPABLE else self._guard
+            answer = self._registry(guard, call).call(params.name, arguments)
             # A record that was looked up names files too, of other clients.
             if job.tool in ("ops_exec", "bash") and (output_file := answer.get("output_file")):
                 self.jobs.saved(output_file)
@@ -296,6 +295,7 @@ class Service:
         return {"format": 1, "error": {name: redact(text) for name, text in described.items()}}
 
 
+_STOPPABLE = frozenset(("ops_check", "ops_exec", "ops_approve", "ops_rollback"))
 _RUNNING_TOOLS = frozenset(("ops_exec", "ops_rollback", "bash", "read"))
 
 
