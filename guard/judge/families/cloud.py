@@ -131,7 +131,8 @@ def _aws(call: Call) -> None:
         call.effect("secret-read", f"{service} {verb}")
         return
     if verb.startswith(("get-", "list-", "describe-", "batch-get-")) and (
-        any(item in verb for item in ("credential", "auth-token", "access-token", "embed-url", "signed-url", "data-access",
+        any(item in verb for item in ("credential", "auth-token", "access-token", "embed-url", "signed-url",
+            "data-access",
             "api-keys", "private-key", "session-token", "bearer-token", "secret-value"))
         or "--include-values" in flags or "--include-value" in flags
     ):  # fmt: skip
@@ -266,8 +267,10 @@ def _cloud(call: Call) -> None:
     if any(item in _SECRET_THINGS for item in rest[:6]) or (
         any(item in ("secret", "secrets") for item in rest[:4])
         and not any(item in ("list", "ls", "describe", "versions", "get-iam-policy") for item in rest)
-    ) or (call.name == "az" and any(item in ("key", "keys", "appsettings", "connection-string") for item in rest)):  # fmt: skip
-        call.note(R2, "cloud.secret", "shows or changes a credential", None, "law 4")
+    ) or (call.name == "az" and any(item in ("key", "keys", "appsettings",
+        "connection-string") for item in rest)):  # fmt: skip
+        gone = any(item in _GONE_VERBS for item in rest)
+        call.note(R3 if gone else R2, "cloud.secret", "shows, changes or removes a credential", None, "law 4")
         call.effect("secret-read", call.name)
         return
     first = rest[0].replace(":", " ").replace(".", " ").split()
@@ -401,7 +404,8 @@ TERRAFORM = verbs(
     "single -chdir:!config -version,--version -help,--help -h,-v",
     """R0 show|output|state list|state show|validate|version|providers|graph|workspace list|workspace show|
         metadata functions|help|providers schema
-    R2 plan|apply|init|import|refresh|taint|untaint|console|state mv|state pull|workspace new|workspace select|login|
+    R2 providers lock|providers mirror|plan|apply|init|import|refresh|taint|untaint|console|state mv|state "
+    "pull|workspace new|workspace select|login|
         logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|
         state replace-provider|import|cancel
     R3 destroy|state rm|state push|workspace delete|force-unlock|stack rm|run-all destroy|apply -destroy|

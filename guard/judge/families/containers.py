@@ -318,7 +318,8 @@ KUBECTL = verbs(
     _KUBE_OPTIONS, _KUBE, flags=("helper",), anywhere=True, env=("KUBECONFIG",), check=_kube_check,
     protocol="kubernetes",
     details={"delete": _delete_kube, "get": _get_kube, "exec": _kube_exec, "config view": _config_kube,
-        "whoami": _whoami, **dict.fromkeys(["apply", "create", "set", "scale", "patch", "replace", "label", "annotate", "run", "expose",
+        "whoami": _whoami, **dict.fromkeys(["apply", "create", "set", "scale", "patch", "replace", "label",
+            "annotate", "run", "expose",
                 "autoscale"], _apply),},
 )  # fmt: skip
 

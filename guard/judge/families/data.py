@@ -575,7 +575,8 @@ PROGRAMS: dict[str, Program] = {
         lease list
         R0 get
         R2 put|watch|snapshot save|snapshot status|member add|lock|elect|txn|compaction|defrag
-        R3 del|member remove|snapshot restore|role delete|user delete|lease revoke|alarm disarm""", protocol="etcd", details={"get": _etcd_get}),
+        R3 del|member remove|snapshot restore|role delete|user delete|lease revoke|alarm disarm""",
+        protocol="etcd", details={"get": _etcd_get}),
     **many("rabbitmqctl rabbitmq-diagnostics", verbs(
             "-n,--node: -q,--quiet -s,--silent -p,--vhost: -t,--timeout: -l",
             """R0 status|list_queues|list_exchanges|list_bindings|list_connections|list_channels|list_consumers|

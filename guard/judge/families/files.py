@@ -7,7 +7,7 @@ from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
     "R0": ("tar -tf a.tar", "tar tzf a.tgz", "unzip -l a.zip", "zipinfo a.zip", "gzip -l a.gz", "gzip -cd a.gz",
-        "cpio -t < a", "rm --help", "touch --version"),
+        "cpio -t < a", "touch --version"),
     "R1": ("touch a", "mkdir -p a/b", "cp a b", "mv a b", "rm a", "ln -s a b", "rmdir a", "gzip f",
         "tar -cf a.tar d", "tar xzf a.tgz", "mkfifo p", "unzip a.zip", "rm -f a b", "unlink a", "install -m 644 a b",
         "cp -r a b", "tar -C /srv -xf a.tar",),
@@ -34,7 +34,7 @@ def _rm(call: Call, parsed: Parsed) -> None:
         if not recursive and word.value is not None and word.globs:
             call.note(R2, "files.rm.glob", "removes whatever the pattern meets", word, "rm(1)")
         call.writes(word, deletes=True, level=level)
-    if not parsed.operands and not any(o.name in ("--help", "--version") for o in parsed.options):
+    if not parsed.operands:
         call.note(level, "files.rm.none", "removes files")
     if parsed.loose and not recursive:
         call.flag("options-from-expansion")
@@ -71,7 +71,7 @@ def _tar(call: Call) -> None:
             "-z,--gzip,--gunzip,--ungzip -Z,--compress --zstd --lzma --lzop --lzip "
             "-v,--verbose -p,--preserve-permissions,--same-permissions -P,--absolute-names "
             "-k,--keep-old-files -m,--touch -O,--to-stdout -h,--dereference "
-            "-W,--verify -w,--interactive -X,--exclude-from:!read -T,--files-from:!read --exclude: "
+            "-W,--verify -w,--interactive -X,--exclude-from:!read -T,--files-from:!R2 --exclude: "
             "-g,--listed-incremental:!write -G -N,--newer: --newer-mtime: -K: -L: -M -S,--sparse "
             "-b,--blocking-factor: -B -i -R -s --strip-components: --transform,--xform: --wildcards "
             "--no-wildcards --no-recursion --one-file-system --owner: --group: --mode: --mtime: "
@@ -211,6 +211,14 @@ def _truncate(call: Call, parsed: Parsed) -> None:
 
 
 def _compress(call: Call, parsed: Parsed) -> None:
+    if not parsed.operands and not parsed.options and call.stdin is None:
+        call.note(R1, f"files.{call.name}", "has nothing to read")
+    if (
+        not parsed.operands
+        and call.stdin is None
+        and not any(parsed.has(name) for name in ("-c", "-h", "-V", "-d", "-l"))
+    ):
+        call.note(R1, f"files.{call.name}", "compresses what it is given")
     if parsed.has("-l") or parsed.has("-t") or parsed.has("-c") or not parsed.operands:
         for word in parsed.operands:
             call.reads(word)
@@ -234,6 +242,9 @@ def _unzip(call: Call, parsed: Parsed) -> None:
 
 
 def _cpio(call: Call, parsed: Parsed) -> None:
+    archive = parsed.value("-F")
+    if archive is not None and ":" in (archive.value or ":"):
+        call.note(R2, "files.cpio.remote", "an archive name with a colon is on another machine, through rsh", archive)
     if parsed.has("-t") and not parsed.has("-p"):
         return
     call.note(R1, "files.cpio", "writes files")

@@ -3,7 +3,7 @@
 from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.rules import custom, many, reader, table
 from guard.judge.shell.syntax import Word
-from guard.judge.tables import starts
+from guard.judge.tables import names, starts
 
 EXAMPLES = {
     "R0": ("python3 --version", "python3 -V", "node -v", "perl -v", "ruby --version", "make -n", "make --version",
@@ -92,11 +92,12 @@ def _interpreter(call: Call) -> None:
         ["-m", "sysconfig"],
         ["-m", "platform"],
         ["-m", "this"],
-        ["-m", "base64_"],
         ["-m", "calendar"],
     ):
         call.flag("helper")
         rest = [word for word in args[2:] if not (word.value or "x").startswith("-")]
+        if any("generate" in (word.value or "generate") for word in args[2:]):
+            call.note(R1, "interpreter.module", "writes a file")
         if values[1] == "json.tool":
             if rest:
                 call.reads(rest[0])
@@ -185,8 +186,11 @@ PROGRAMS: dict[str, Program] = {
         "libreoffice soffice sox exiftool montage mogrify optipng jpegoptim wkhtmltopdf pdftk qpdf", table(
             "--version!ok --help!ok", operands="data", level="R2",
             text="runs code or writes files in ways that are not read here")),
-    **many("shellcheck shfmt hadolint yamllint jsonlint", reader("-w,--write!R1 -f,--format: -x,--external-sources",
+    **many("shellcheck shfmt hadolint yamllint", reader("-w,--write!R1 -f,--format: -x,--external-sources",
             plain=False, operands="data", unknown="R0")),
+    "jsonlint": reader("-q,--quiet -c,--compact -s,--sort-keys -t,--indent: -v,--version -h,--help -C,--comments "
+    "-V:,--validate: "
+        "-e,--environment: -S -T -M -i,--in-place!R1 -W --pretty-print -p", plain=False, operands="data", unknown="R2"),
     **many("pdftotext pdfinfo pdffonts pdfimages identify ffprobe mediainfo", custom(lambda call: _media(call))),
     **many("httpd nginx apache2ctl apachectl caddy haproxy varnishd named unbound dnsmasq postfix exim sshd "
         "cron crond rsyslogd ntpd prometheus alertmanager node_exporter grafana-server traefik envoy "
@@ -202,12 +206,39 @@ PROGRAMS: dict[str, Program] = {
             text="changes the desktop or the system's settings")),
     **many("opsx opsagent opsagent-mcp", custom(lambda call: _own(call))),
     **many("pbpaste", reader("")),
-    "jar": table("", operands="data", level="R1"),
+    "jar": custom(lambda call: None
+        if call.args and (call.args[0].value or "").lstrip("-").startswith(("t",
+        "list")) else
+        call.note(R1, "files.jar", "writes or unpacks an archive")),
 }  # fmt: skip
+
+
+_MEDIA_OPTIONS = {
+    "identify": names("-verbose -format -ping -quiet -version -list -units -precision -density -define_ -alpha"),
+    "ffprobe": names("""
+-v -loglevel -hide_banner -show_format -show_streams -show_entries -show_packets -show_frames -show_chapters "
+"-show_programs
+-show_error -of -print_format -output_format -select_streams -i -pretty -sexagesimal -unit -prefix -count_frames
+-count_packets -version -h -formats -codecs -decoders -encoders -filters -protocols -buildconf -read_intervals -bitexact
+-analyzeduration -probesize -show_data -show_private_data -byte_binary_prefix -show_versions -show_pixel_formats
+"""),
+    "mediainfo": names("-f --Full --Output --Inform --Version --Help -h --Help-Output --Language --Details"),
+}
 
 
 def _media(call: Call) -> None:
     """Tools that look at documents and pictures; two of them write what they take out."""
+    if call.name in ("identify", "ffprobe", "mediainfo"):
+        known = _MEDIA_OPTIONS[call.name]
+        for word in call.args:
+            value = word.value or word.shape
+            if value.startswith("-") and value.partition("=")[0] not in known:
+                call.note(R2, "media.option", f"{value} is not a known option", word, "law 2")
+            elif "://" in value or value.startswith(("|", "@")) or (
+                ":" in value and value.partition(":")[0].isalnum() and "/" not in value.partition(":")[0]
+                and call.name != "ffprobe" and not value.startswith("%")
+            ):  # fmt: skip
+                call.note(R2, "media.protocol", "the name stands for more than a file", word)
     if call.name == "pdfimages" or (call.name == "pdftotext" and not any(word.value == "-" for word in call.args)):
         call.note(R1, "media.convert", "writes files")
     for word in call.args:
@@ -226,11 +257,11 @@ def _calculator(call: Call) -> None:
 
 
 _CHECKS = {
-    "nginx": ("-t", "-T", "-v", "-V", "-h", "-?", "-q", "-tq"), "apache2ctl": ("configtest", "-t", "-S", "-M", "-v",
+    "nginx": ("-t", "-T", "-v", "-V", "-h", "-?", "-tq", "-qt"), "apache2ctl": ("configtest", "-t", "-S", "-M", "-v",
         "-V", "status", "-D", "DUMP_VHOSTS", "DUMP_MODULES"), "apachectl": ("configtest", "-t", "-S", "-M", "-v",
         "-V", "-D", "DUMP_VHOSTS", "DUMP_MODULES"), "httpd": ("-t", "-S", "-M", "-v", "-V", "-l", "-L"),
     "haproxy": ("-c", "-v", "-vv"), "caddy": ("validate", "version", "list-modules", "environ_"), "sshd": ("-t",
-        "-T", "-V"), "named": ("-v", "-V"), "php-fpm": ("-t", "-v", "-i", "-m"), "postfix": ("check", "status"),
+        "-T", "-V"), "named": ("-v", "-V"), "php-fpm": ("-t", "-v", "-i", "-m"), "postfix": ("status",),
     "dnsmasq": ("--test", "-v", "--version"), "unbound": ("-V",), "exim": ("-bV", "-bp", "-bpc"), "etcd": (
         "--version",),
     "kubelet": ("--version",), "dockerd": ("--version", "-v"), "containerd": ("--version", "-v"), "prometheus": (
@@ -272,11 +303,17 @@ def _server_tool(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
     name = call.name
     if name == "postconf":
-        if any(value.startswith(("-e", "-X", "-#", "-M_", "-F_")) or "=" in value for value in values):
+        if any((value[:1] == "-" and set(value) & set("eX#?")) or "=" in value for value in values):
             call.note(R2, "mail.postconf", "changes the mail server's settings")
     elif name in ("mailq", "named-checkconf", "named-checkzone", "unbound-checkconf", "doveconf"):
         if name == "mailq" and values:
             call.opaque("options that are not read here")
+        elif name == "named-checkzone" and any(value.startswith(("-o", "-w", "-j", "-D")) for value in values):
+            call.note(R1, "dns.checkzone", "writes the zone to a file")
+        elif (
+            name == "named-checkconf" and any("p" in value for value in values if value[:1] == "-" and "x" not in value)
+        ) or (name == "doveconf" and any(value[:1] == "-" and "P" in value for value in values)):
+            call.note(R2, "server.secrets", "shows keys or passwords", None, "law 4")
     elif name == "postqueue":
         if values not in (["-p"], ["-j"]):
             call.note(R2, "mail.queue", "changes the mail queue")
@@ -284,8 +321,7 @@ def _server_tool(call: Call) -> None:
         name in ("promtool", "amtool")
         and values
         and values[0] in ("check", "--version", "query", "alert", "silence")
-        and "add" not in values
-        and "expire" not in values
+        and not set(values) & {"add", "expire", "update", "import"}
         and "--help" not in values[:1]
     ):
         if values[0] in ("query", "alert", "silence"):
@@ -308,7 +344,9 @@ def _server_tool(call: Call) -> None:
     ):
         if values[0] == "stats" and name in ("unbound-control", "rndc"):
             call.note(R1, "dns.stats", "resets counters or writes a statistics file")
-    elif name == "doveadm" and values[:1] and values[0] in ("who", "user", "log", "director_", "instance"):
+    elif name == "doveadm" and (
+        values[:1] in (["who"], ["user"]) or values[:2] in (["log", "find"], ["log", "errors"], ["instance", "list"])
+    ):
         return
     elif name == "postsuper":
         call.note(R3 if any(value.startswith("-d") for value in values) else R2, "mail.queue", "changes the mail queue")

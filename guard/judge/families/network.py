@@ -863,9 +863,11 @@ PROGRAMS: dict[str, Program] = {
     "chronyc": custom(lambda call: _chrony(call)),
     "ntpq": reader("-c,--command: -p,--peers -n,--numeric -4,--ipv4 -6,--ipv6 -w,--wide -d -V,--version -h,--help "
     "-r,--raw "
-        "-k:!secret -a: -i,--interactive!R2", operands="data", plain=False, unknown="R2", check=lambda call, parsed: _ntpq(call,
+        "-k:!secret -a: -i,--interactive!R2", operands="data", plain=False, unknown="R2", check=lambda call,
+            parsed: _ntpq(call,
             parsed)),
-    **many("ntpstat ntptime", reader("-r -c -h,--help -V,--version -m,--maxerror", operands="none", plain=False, unknown="R2")),
+    **many("ntpstat ntptime", reader("-r -c -h,--help -V,--version -m,--maxerror", operands="none", plain=False,
+        unknown="R2")),
     **many("tcpdump", reader(
             "-D,--list-interfaces -w:!write -z:!exec -r:!read -F:!read -i,--interface: -c: -n -nn -v -vv -vvv "
             "-e -A -X -XX -x -q -s: -S -t -tt -ttt -tttt -G: -C: -W: -Z: -l -p -K -L -h --version --print -B: "
@@ -876,7 +878,8 @@ PROGRAMS: dict[str, Program] = {
     **many("rsync", custom(_rsync_judge)),
     **many("scp sftp", custom(_scp)),
     "openssl": custom(_openssl),
-    **many("certbot acme.sh", custom(lambda call: None if call.args and call.args[0].value in ("certificates", "plugins",
+    **many("certbot acme.sh", custom(lambda call: None if call.args and call.args[0].value in ("certificates",
+        "plugins",
                 "--version", "show_account") else call.note(R2, "certificates.change",
                 "asks for, changes or removes certificates"))),
     **many("gpg gpg2 gpgv", table(

@@ -1,7 +1,8 @@
 """Package managers of distributions and languages. Source: the manual of each."""
 
 from guard.judge.engine import R2, Call, Program
-from guard.judge.rules import custom, many, reader, verbs
+from guard.judge.rules import custom, many, reader, table, verbs
+from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
     "R0": ("apt list --installed", "apt-cache policy nginx", "apt show nginx", "dpkg -l", "dpkg -S /bin/ls",
@@ -75,9 +76,16 @@ def _rpm(call: Call) -> None:
         "-F",
         "--freshen",
     )
-    if any(value.partition("=")[0] in bad for value in options):
+    asks = any(value.startswith(("-q", "--query", "-V", "--verify")) for value in options)
+    if asks:
+        options = [value for value in options if value not in ("-i", "-F", "-e", "--install")]
+    if any(value.partition("=")[0] in bad for value in options) or any(
+        value.startswith(("--spec", "--predefine", "--undefine")) for value in options
+    ):
         call.note(R2, "packages.rpm", "changes installed packages or runs macros", None, "rpm(8)")
         return
+    if any("://" in value for value in letters):
+        call.note(R2, "packages.rpm.fetch", "fetches a package from an address", None, "law 10")
     if any(
         value in ("--version", "--help", "--querytags", "--showrc", "-K", "--checksig")
         or value.startswith(("-q", "-V", "--query", "--verify"))
@@ -88,6 +96,8 @@ def _rpm(call: Call) -> None:
 
 
 def _pacman(call: Call) -> None:
+    if any((word.value or "").startswith(("--refresh", "-y", "--sysupgrade", "--hookdir")) for word in call.args):
+        call.note(R2, "packages.pacman", "brings the package lists up to date", None, "pacman(8)")
     for word in call.args:
         value = word.value or ""
         if (
@@ -147,14 +157,38 @@ APT = verbs(
     danger="--purge!R3", plain=False,
 )  # fmt: skip
 _DNF = """R0 list|info|search|provides|whatprovides|repolist|repoinfo|check-update|check|deplist|repoquery|history list|
-        history info|history|grouplist|groupinfo|group list|group info|module list|module info|updateinfo|
+        history info|history userinstalled|history|grouplist|groupinfo|group list|group info|module list|module "
+        "info|updateinfo|
         updateinfo list|updateinfo info|version|help|lr|repos|se|packages|pa|patches|lu|list-updates|if|wp|
         what-provides|patterns|products|ls|services|locks|ll|patch-check|targetos|lp|list-patches|advisory list|
         advisory info
 R2 install|update|upgrade|remove|erase|autoremove|clean|makecache|reinstall|downgrade|history undo|history rollback|
-        history redo|groupinstall|group install|module enable|module install|module disable|config-manager|copr|swap|
+        history redo|history replay|history store|history new|history sync|groupinstall|group install|module "
+        "enable|module install|module disable|config-manager|copr|swap|
         distro-sync|system-upgrade|up|dup|in|rm|ref|refresh|ar|rr|patch|addrepo|removerepo|addlock|removelock|
         mark"""
+
+
+def _version(call: Call, verb: str, rest: "list[Word]") -> None:
+    """poetry, hatch, uv and rye: with a word behind it, `version` sets the project's version."""
+    for word in rest:
+        if not (word.value or "x").startswith("-") or (word.value or "").startswith("--bump"):
+            call.note(R2, f"{call.name}.version", "sets the project's version", word)
+
+
+def _go_env(call: Call, verb: str, rest: "list[Word]") -> None:
+    for word in rest:
+        if (word.value or "-u").startswith(("-u", "--u")):
+            call.note(R2, "go.env", "changes go's settings", word)
+
+
+def _npm_config(call: Call, verb: str, rest: "list[Word]") -> None:
+    for word in rest:
+        if "_" in (word.value or "_") and any(
+            item in (word.value or "").lower() for item in ("auth", "password", "token")
+        ):
+            call.note(R2, "npm.secret", "shows a credential", word, "law 4")
+
 
 PROGRAMS: dict[str, Program] = {
     **many("apt apt-get apt-cache aptitude apt-mark", custom(_apt)),
@@ -164,13 +198,25 @@ PROGRAMS: dict[str, Program] = {
         "dpkg-statoverride do-release-upgrade unattended-upgrade debconf-set-selections needrestart " "tasksel",
         custom(lambda call: call.note(R2, f"packages.{call.name}", "changes packages or where they come from"))),
     **many("dpkg dpkg-query dpkg-deb", custom(_dpkg)),
-    **many("debsums apt-listchanges deborphan popularity-contest debconf-show dlocate", reader("", operands="data")),
+    **many("popularity-contest debconf-show", reader("", operands="data")),
+    "dlocate": reader("-L -S -s -l -ls -du -conf -md5sum -md5check -man -lsman -lsbin -k -K -h -V", operands="data",
+        unknown="R2"),
+    "debsums": reader("-a,--all -e,--config -c,--changed -l,--list-missing -s,--silent -m,--md5sums: -r,--root: "
+    "-d,--admindir: "
+        "-x,--report-mismatches -p,--deb-path: --ignore-permissions --ignore-obsolete --no-prelink --no-locale-purge "
+        "--help --version -g,--generate:!write", operands="data", unknown="R2"),
+    "deborphan": reader("-a,--all-packages -n,--nice-mode -P,--show-priority -s,--show-section -z,--show-size "
+    "-H,--ignore-recommends "
+        "--libdevel --guess-all -f,--status-file: -h,--help -v,--version -L,--list-keep", operands="data",
+            unknown="R2"),
+    "apt-listchanges": table("", operands="data", level="R2", text="mails, shows or records what changed"),
     **many("rpm", custom(_rpm)),
     **many("dnf dnf5 yum microdnf zypper tdnf", verbs(
             "-q,--quiet -y,--assumeyes -v,--verbose -C,--cacheonly -d: -e: -c,--config:!R2 --enablerepo: "
             "--disablerepo: --repo,--repoid: --installroot:!R2 --releasever: --setopt:!R2 --nogpgcheck "
             "--showduplicates -n,--non-interactive -x,--exclude: -h,--help --version --refresh --noplugins "
-            "--all --installed --available -s --no-refresh -R,--root:!R2", _DNF, anywhere=True)),
+            "--all --installed --available -s --no-refresh -R,--root:!R2", _DNF, anywhere=True,
+            danger="--export:!write -e:!write")),
     "apk": verbs("-q -v -X,--repository: -p,--root:!R2 -U,--update-cache!R2 --no-cache -h,--help --version",
         """R0 info|search|list|version|policy|stats|dot|audit|manifest
         R2 add|del|update|upgrade|fix|fetch|cache"""),
@@ -190,7 +236,7 @@ PROGRAMS: dict[str, Program] = {
         cache list|pip list|pip show|pip freeze|pip tree|pip check|tree|env info|env list|info|search|version|
         versions|which|whence|root|prefix|completion|python list|python find|tool list|tool dir|package show|graph|
         environment|about|source show
-        R3 cache purge|env remove""", flags=("helper",), anywhere=True,
+        R3 cache purge|env remove""", flags=("helper",), anywhere=True, details={"version": _version},
             danger="--log:!write --index-url:!R2 -i:!R2 --extra-index-url:!R2 --find-links:!R2 --proxy:!R2")),
     **many("npm pnpm yarn bun corepack nvm fnm volta n lerna nx turbo rush", verbs(
             "-g,--global --prefix:!R2 -s,--silent --loglevel: --json --no-color -C,--dir:!R2 -h,--help "
@@ -202,7 +248,8 @@ PROGRAMS: dict[str, Program] = {
         diff
         R3 unpublish|cache clean|deprecate""", flags=("helper",), none="R2",
             danger="-g,--global --script-shell:!exec --registry:!R2 --userconfig:!R2 --globalconfig:!R2 "
-            "--node-options:!exec --fix!R2 --prefix:!R2 --git:!exec")),
+            "--node-options:!exec --fix!R2 --prefix:!R2 --git:!exec",
+            details=dict.fromkeys(("config get", "get", "config list", "config ls"), _npm_config))),
     **many("npx bunx pnpx uvx", custom(lambda call: call.note(R2, f"packages.{call.name}",
                 "fetches and runs code that is not read", None, "law 2"))),
     **many("gem bundle bundler rbenv rvm", verbs("-V -h,--help -v,--version --verbose -q",
@@ -219,8 +266,9 @@ PROGRAMS: dict[str, Program] = {
             "R0 show|check|toolchain list|target list|component list|which|override list\nR3 self uninstall")),
     **many("go", verbs("-C:!R2 -h,--help",
             "R0 version|env|list|doc|mod graph|mod why|help|mod verify|buildid\nR3 clean", flags=("helper",),
-            danger="-w:!R2 -u!R2 -toolexec:!exec -exec:!exec -vettool:!exec "
-            "-overlay:!R2 -mod:!R2 -export!R2 -modfile:!R2")),
+            details={"env": _go_env},
+            danger="-w:!R2 -toolexec:!exec -exec:!exec -vettool:!exec "
+            "-http?!R2 -overlay:!R2 -mod:!R2 -export!R2 -modfile:!R2")),
     "gofmt": reader("-w!R1 -l -d -e -s -r: -cpuprofile:!write", plain=False, unknown="R0"),
     **many("composer", verbs("-n -q -v -d,--working-dir:!R2 --no-plugins --no-ansi -h,--help -V,--version",
             "R0 show|info|outdated|search|licenses|diagnose|depends|why|why-not|prohibits|status|suggests|"

@@ -34,6 +34,7 @@ _FIND_FLAG = names("""
     -acl
 """)
 _FIND_FILE = frozenset(("-fprint", "-fprint0", "-fls"))
+_FIND_ACTIONS = frozenset(("-delete", "-exec", "-execdir", "-ok", "-okdir", "-rm", "-fprint", "-fls"))
 _FIND_RUN = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 
 
@@ -64,9 +65,13 @@ def find(call: Call) -> None:
             continue
         if value in _FIND_VALUE or (value.startswith("-newer") and len(value) == 8):
             started = True
+            if at < len(args) and args[at].value in _FIND_ACTIONS:
+                call.note(
+                    R3, "find.value", f"{value} takes {args[at].value} as its value, which was hardly meant", args[at]
+                )
             at += 1
             continue
-        if value == "-delete":
+        if value in ("-delete", "-rm"):
             call.note(R3, "find.delete", "removes everything that it finds", word)
         elif value in _FIND_FILE:
             started = True
@@ -163,9 +168,22 @@ def _fd(call: Call) -> None:
             else:
                 call.opaque("an action without a command", word)
             return
-        if word.value is not None and word.value.startswith(("--exec", "-x", "-X")) and word.value not in ("-x", "-X"):
+        value = word.value or ""
+        if value.startswith("--ex") and not value.startswith(("--exclude", "--extension", "--exact")):
             call.opaque("runs a command for what it finds", word)
             return
+        if value.startswith("-") and not value.startswith("--"):
+            # A bundle: everything behind a letter that takes a value is that value.
+            for index, char in enumerate(value[1:], 1):
+                if char in "xX":
+                    text = value[index + 1 :].lstrip("=")
+                    head = [Word(word.span, text, (), True)] if text else []
+                    inner = [*head, *(_found(piece, []) for piece in args[at + 1 :])]
+                    call.opaque("runs a command for what it finds", word)
+                    call.argv([*inner, unknown(call.span, appended=True, prefix="./")] if inner else [])
+                    return
+                if char in "tedEcjSoCT":
+                    break
 
 
 PROGRAMS: dict[str, Program] = {
@@ -193,7 +211,9 @@ PROGRAMS: dict[str, Program] = {
         "--sort-files --hyperlink-format: --no-pre --binary --line-regexp --generate: --multiline-dotall "
         "--byte-offset", operands="data", check=_ripgrep, plain=False, unknown="R2",),
     **many("ag ack ack-grep pt ugrep ug", reader(
-            "--pager:!exec -p!ok --output:!exec --filter:!exec --pre: --ackrc:!exec --workers: --decompress",
+            "--pager:!exec -p!ok --output:!exec --filter:!exec --pre: --ackrc:!exec --workers: --decompress "
+            "--view:!exec --save-config:!write -Q,--query!R2 --config:!config --ignore-file: --ignore-dir: "
+            "--type-set: --type-add: --type-del: --create-ackrc --passthru --passthrough",
             operands="data", plain=False, unknown="R0", check=lambda call, parsed: call.flag("recursive-read",
                 "helper"))),
     **many("fd fdfind", custom(_fd)),

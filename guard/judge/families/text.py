@@ -42,6 +42,8 @@ def _tee(call: Call, parsed: Parsed) -> None:
     for word in parsed.operands:
         if word.value != "-":
             call.writes(word)
+            if (word.value or "").startswith(("/dev/stdout", "/dev/fd/")):
+                call.note(R1, "tee.stream", "writes to what a descriptor stands for", word)
 
 
 def _date(call: Call, parsed: Parsed) -> None:

@@ -511,7 +511,8 @@ GIT = verbs(
         receive-pack|http-backend|prune-packed
     R3 filter-branch|filter-repo|quiltimport""",
     danger=_DANGER, check=_check, none="R0",
-    details={"add": _dry, "format-patch": _stdout, "push": _push, "branch": _branch, "tag": _tag, "checkout": _checkout, "switch": _checkout,
+    details={"add": _dry, "format-patch": _stdout, "push": _push, "branch": _branch, "tag": _tag,
+        "checkout": _checkout, "switch": _checkout,
         "restore": _restore, "reset": _reset, "clean": _clean, "stash": _stash, "remote": _remote, "config": _config,
         "submodule": _submodule, "worktree": _worktree, "reflog": _reflog, "commit": _commit, "fetch": _fetch,
         "ls-remote": _lsremote, "gc": _gc, "prune": _gc, "rm": _rm, "rebase": _rebase, "bisect": _bisect,
@@ -594,7 +595,8 @@ PROGRAMS: dict[str, Program] = {
         summary|manifest|files|paths|root|version|help
         R3 strip|revert|purge""", flags=("helper",),
             danger="--diff-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write")),
-    "tig": verbs("-v,--version -h,--help", "R0 status|log|show|blame|grep|refs|stash|reflog", none="R0", flags=("helper",)),
+    "tig": verbs("-v,--version -h,--help", "R0 status|log|show|blame|grep|refs|stash|reflog", none="R0",
+        flags=("helper",)),
     **many("lazygit gitk", verbs("-v,--version", "R0 --version", none="R2", flags=("helper",))),
     "git-lfs": verbs("", "R0 ls-files|status|env|version|locks"),
 }  # fmt: skip
