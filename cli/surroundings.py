@@ -69,6 +69,7 @@ def policy(*, read_only: bool = False) -> Policy:
         trusted_bin=settings.trusted_bin,
         frozen=frozen,
         own_paths=own,
+        own_private=own[1:],
         is_root=os.geteuid() == 0,
         env=settings.env,
         rules=settings.rules,
@@ -99,10 +100,10 @@ def _this_kernel() -> str:
 
 
 def _read_note(this_kernel: str) -> Enforcement | None:
-    from guard.ledger import state
+    from guard.ledger import location
 
     try:
-        fd = os.open(os.path.join(state.state_path(), _CACHE), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = os.open(os.path.join(location.state_path(), _CACHE), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             kept = os.fstat(fd)
             text = os.read(fd, 4096).decode("ascii", "replace")
@@ -127,7 +128,7 @@ def _write_note(this_kernel: str, measured: Enforcement) -> None:
     """Keeps what was measured; a state folder that is not there or not writable only costs time."""
     if measured == NO_ENFORCEMENT:
         return
-    from guard.ledger import state
+    from guard.ledger import location
 
     line = "\t".join(
         (
@@ -140,7 +141,7 @@ def _write_note(this_kernel: str, measured: Enforcement) -> None:
         )
     )
     try:
-        folder = state.state_path()
+        folder = location.state_path()
         if not os.path.isdir(folder):
             return
         scratch = os.path.join(folder, f"{_CACHE}.{os.getpid()}")
@@ -159,9 +160,9 @@ def outputs_folder() -> str | None:
     beside_code = os.path.join(home_of_this_code(), "outputs")
     if os.path.isdir(os.path.join(home_of_this_code(), ".git")) and os.access(beside_code, os.W_OK):
         return beside_code
-    from guard.ledger import state
+    from guard.ledger import location
 
     try:
-        return os.path.join(state.state_path(), "outputs")
+        return os.path.join(location.state_path(), "outputs")
     except StateError:
         return None
