@@ -280,6 +280,7 @@ class Policy(Value):
         "frozen",
         "person_peers",
         "own_paths",
+        "own_private",
         "is_root",
         "env",
         "rules",
@@ -298,6 +299,8 @@ class Policy(Value):
     """Peers that a person named in this session."""
     own_paths: "tuple[str, ...]"
     """Absolute paths of opsagent's own code, state and configuration here; no agent's command may change them."""
+    own_private: "tuple[str, ...]"
+    """Those of them that no agent's command may read either: state and configuration."""
     is_root: bool
     """It runs as effective uid 0, where `sudo CMD` is CMD and can be held by a sandbox."""
     env: "tuple[str, ...]"
@@ -314,6 +317,7 @@ class Policy(Value):
         frozen: str = "",
         person_peers: "Iterable[str]" = (),
         own_paths: "Iterable[str]" = (),
+        own_private: "Iterable[str]" = (),
         is_root: bool = False,
         env: "Iterable[str]" = (),
         rules: "Iterable[UserRule]" = (),
@@ -325,6 +329,7 @@ class Policy(Value):
         self.frozen = frozen
         self.person_peers = frozenset(person_peers)
         self.own_paths = tuple(own_paths)
+        self.own_private = tuple(own_private)
         self.is_root = is_root
         self.env = tuple(env)
         self.rules = tuple(rules)

@@ -142,7 +142,13 @@ def check(
     Returns:
         Level and decision at once; reasons, effects and plan when asked for.
     """
-    judge = Judge(cwd=cwd, own_paths=policy.own_paths, trusted_bin=policy.trusted_bin, rules=policy.rules)
+    judge = Judge(
+        cwd=cwd,
+        own_paths=policy.own_paths,
+        own_private=policy.own_private,
+        trusted_bin=policy.trusted_bin,
+        rules=policy.rules,
+    )
     _judge_text(judge, command)
     if judge.lowered:
         judge.level = max(finding[0] for finding in judge.findings)

@@ -118,7 +118,7 @@ class Judge:
     __slots__ = (
         "level", "findings", "effects", "flags", "plan", "needs", "peers", "env", "ambient", "cwds", "script",
         "depth",
-        "steps", "outer", "plain", "own_paths", "own_touched", "programs", "aliases", "trusted_bin", "running",
+        "steps", "outer", "plain", "own_paths", "own_private", "own_touched", "programs", "aliases", "trusted_bin", "running",
         "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered",
     )  # fmt: skip
 
@@ -127,6 +127,7 @@ class Judge:
         *,
         cwd: "str | None" = None,
         own_paths: "tuple[str, ...]" = (),
+        own_private: "tuple[str, ...]" = (),
         trusted_bin: "tuple[str, ...]" = (),
         rules: "tuple[UserRule, ...]" = (),
     ) -> None:
@@ -148,6 +149,7 @@ class Judge:
         """Inside a nested text: the span of the word that holds it, since inner offsets mean nothing outside."""
         self.plain = True
         self.own_paths = own_paths
+        self.own_private = own_private
         self.own_touched = ""
         self.programs: list[str] = []
         self.aliases: set[str] = set()
@@ -455,7 +457,7 @@ class Judge:
         for value in values if values is not None else [word.shape]:
             for place in self.places(value):
                 kind = paths.device(place) if place.startswith(("/dev", "/proc", "/sys")) else ""
-                if self.own_touched == "" and paths.own(place, self.own_paths):
+                if self.own_touched == "" and paths.own(place, self.own_private):
                     self.note(R2, "own.read", f"reads opsagent's own files ({place})", span, "law 6")
                 if kind == "network":
                     self.note(R2, "shell.network", f"opens a network connection ({place})", span, "bash(1)")
@@ -619,6 +621,11 @@ class Judge:
             elif name is None and first.shape.rsplit("/", 1)[-1].isalpha():
                 self._named(first.shape.rsplit("/", 1)[-1], words, span, stdin, assigns, redirects)
             return
+        if name == "!" and len(words) > 1:
+            # Behind `time` it is the shell's own word, and what follows is the command.
+            self.depth += 1
+            self.argv(words[1:], span, stdin)
+            self.depth -= 1
         if "/" in name:
             folder, _, base = name.rpartition("/")
             if folder not in paths.SYSTEM_FOLDERS and folder not in self.trusted_bin:

@@ -7,6 +7,7 @@ result must not be lost because its long form could not be saved; `SavedOutput.r
 from __future__ import annotations
 
 import codecs
+import collections
 import contextlib
 import os
 import stat
@@ -31,6 +32,14 @@ KEPT_FILES = 200
 
 CUT_LINE_BYTES = 128
 """Room for the line that says what was cut."""
+
+LATE_CHARS = 4 * 1024 * 1024
+"""Once a file's head is full, only its tail matters: so much is held in memory as it came and redacted at the end.
+Redacting gigabytes on their way would slow the command that writes them."""
+
+OVERLAP_CHARS = 1 << 16
+"""What is thrown away at the beginning of a tail whose left context was cut: more than the longest secret of several
+lines (a 16,384 bit RSA key in PEM form has 12.7 kB), so that none is left without its beginning."""
 
 _BUFFER_CHARS = 1 << 16
 _SUFFIXES = (".stdout.txt", ".stderr.txt")
@@ -118,6 +127,10 @@ class OutputWriter:
         self._file: _HeadAndTail | None = None
         self._reason = ""
         self._live = False
+        self._taken_chars = 0
+        self._late: collections.deque[str] = collections.deque()
+        self._late_chars = 0
+        self._dropped_chars = 0
 
     def keep_live(self) -> None:
         """Saves from the first character on and at once, however short it stays: for a run that others follow."""
@@ -137,10 +150,11 @@ class OutputWriter:
             return SavedOutput(None, reason=self._reason)
         saved: SavedOutput | None = None
         with self._reporting():
+            self._take_late()
             self._write(self._redacting.flush())
             self._drain()
             size, cut = self._file.finish()
-            saved = SavedOutput(os.path.join(self._folder.path, self._name), size, cut)
+            saved = SavedOutput(os.path.join(self._folder.path, self._name), size, cut + self._dropped_chars)
             self._file.close()
         if saved is None:
             return SavedOutput(None, reason=self._reason)
@@ -149,6 +163,15 @@ class OutputWriter:
         return saved
 
     def _take(self, text: str) -> None:
+        self._taken_chars += len(text)
+        if self._file is not None and self._taken_chars > self._half:
+            self._late.append(text)
+            self._late_chars += len(text)
+            while self._late_chars - len(self._late[0]) >= LATE_CHARS:
+                gone = self._late.popleft()
+                self._late_chars -= len(gone)
+                self._dropped_chars += len(gone)
+            return
         if self._file is not None:
             with self._reporting():
                 self._write(self._redacting.feed(text))
@@ -160,6 +183,19 @@ class OutputWriter:
             with self._reporting():
                 self._file = _HeadAndTail(self._folder, self._name, self._half)
                 self._write(self._redacting.feed(early))
+
+    def _take_late(self) -> None:
+        """Redacts the tail that was held back. One that lost its beginning starts anew at a line far enough in."""
+        text = "".join(self._late)
+        self._late.clear()
+        if self._dropped_chars:
+            start = text.find("\n", OVERLAP_CHARS) + 1 or min(OVERLAP_CHARS, len(text))
+            self._dropped_chars += start
+            self._write(self._redacting.flush())
+            self._write(f"\n[… {self._dropped_chars} characters are cut here …]\n")
+            text = text[start:]
+        for begin in range(0, len(text), _BUFFER_CHARS):
+            self._write(self._redacting.feed(text[begin : begin + _BUFFER_CHARS]))
 
     def _write(self, text: str) -> None:
         self._buffer.append(text)

@@ -216,3 +216,11 @@ def test_names_of_objects_are_no_files_of_our_own_folder(command):
 def test_files_of_our_own_folder_are_not_for_an_agent_to_change(command):
     decision = check(command, cwd="/opt/opsagent", policy=Policy(own_paths=["/opt/opsagent"])).decision
     assert decision.code == "law-6"
+
+
+@pytest.mark.parametrize("command", ["cat README.md", "head -c 1G f", "grep -rn def .", "git log", "sed -n 1p core.py"])
+def test_our_own_code_may_be_read(command):
+    policy = Policy(own_paths=["/opt/opsagent", "/var/lib/opsagent"], own_private=["/var/lib/opsagent"])
+    assessment = check(command, cwd="/opt/opsagent", enforcement=STRICT, policy=policy)
+    assert (assessment.level.name, assessment.decision.verdict) == ("R0", "run")
+    assert check("cat /var/lib/opsagent/key", enforcement=STRICT, policy=policy).level.name == "R2"
