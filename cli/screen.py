@@ -39,7 +39,7 @@ def screen_of(asks: Sequence[Ask], columns: int = COLUMNS) -> str:
     columns = max(40, columns)
     rows: list[str] = []
     if len(asks) > 1:
-        rows.append(f"{len(asks)} requests, in this order; one answer for all of them")
+        rows += render.wrap(f"{len(asks)} requests, in this order; one answer for all of them", columns)
     for number, ask in enumerate(asks, 1):
         if len(asks) > 1:
             rows += ["", f"── {number} of {len(asks)} ".ljust(columns, "─")]
@@ -55,7 +55,7 @@ def question_of(asks: Sequence[Ask]) -> tuple[str, tuple[str, ...]]:
     typed = tuple(ask.must_type for ask in asks if ask.must_type)
     if not typed:
         return "Type yes and Enter to approve; anything else is no: ", ("yes",)
-    return "This cannot be undone. Type what it destroys, as shown, and Enter; anything else is no.", typed
+    return "Cannot be undone. Type what it destroys, as shown; anything else is no.", typed
 
 
 def typeable(name: str) -> bool:
@@ -83,7 +83,10 @@ def _rows(ask: Ask, columns: int) -> Iterator[str]:
     for text in ask.details:
         for row in render.wrap(one(text), columns - 4):
             yield "    " + row
-    yield from _field("undo", REVERSIBLE.get(ask.reversible, one(ask.reversible)), columns)
+    undo = REVERSIBLE.get(ask.reversible, one(ask.reversible))
+    if ask.reversible == "no" and ask.snapshot_plan:
+        undo += "; what is saved first can be put back, whatever that helps"
+    yield from _field("undo", undo, columns)
     yield from _fields("saved first", ask.snapshot_plan, columns)
     yield from _fields("not bound", ask.not_bound, columns)
     yield from _fields("NOTE", ask.remarks, columns)
@@ -95,7 +98,7 @@ def _rows(ask: Ask, columns: int) -> Iterator[str]:
         yield from _field("asked by", one(ask.asked_by) + (f", request {one(ask.id)}" if ask.id else ""), columns)
     if ask.why:
         yield ""
-        yield "What the asker says about it (not checked):"
+        yield from render.wrap("What the asker says about it (not checked):", columns)
         for row in render.wrap(render.visible(ask.why), columns - len(MARGIN)):
             yield "  > " + row
 

