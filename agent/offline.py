@@ -38,6 +38,7 @@ class OfflineSession:
         total_s: float = runner.TOTAL_S,
         recall: "Callable[[], Mapping[str, Any]] | None" = None,
         books: Books = BUILT_IN,
+        redact: "Callable[[str], str]" = str,
     ) -> None:
         from dialogue.protocol import Abilities
 
@@ -45,7 +46,7 @@ class OfflineSession:
             streaming=False, tools=True, multi_turn=True, interrupt=True, notes=("looks only; changes nothing",)
         )
         self._ask, self._utc, self._lang, self._total_s = ask, utc, lang, total_s
-        self._recall, self._books = recall, books
+        self._recall, self._books, self._redact = recall, books, redact
         self._turn: Turn | None = None
         self._stop = threading.Event()
         self._state = "new"
@@ -74,10 +75,8 @@ class OfflineSession:
             raise ValueError("there is no turn")
         told: queue.SimpleQueue[Any] = queue.SimpleQueue()
         where = this_machine()
-        worker = threading.Thread(target=self._work, args=(turn.text, where, told), daemon=True)
+        worker = threading.Thread(target=self._work, args=(turn, where, told), daemon=True)
         yield events.TurnStarted(turn.text)
-        if turn.attachments:
-            yield events.Notice("without a model the attached text is not read; the machine itself is looked at")
         worker.start()
         while isinstance(got := told.get(), runner.Step):
             yield from _step_events(got)
@@ -92,11 +91,16 @@ class OfflineSession:
             yield events.Error("internal", f"the checks broke: {type(got).__name__}", "nothing was changed", "")
             yield events.TurnCompleted(1)
 
-    def _work(self, text: str, where: "Where", told: "queue.SimpleQueue[Any]") -> None:
+    def _work(self, turn: "Turn", where: "Where", told: "queue.SimpleQueue[Any]") -> None:
         try:
+            piped = None
+            if turn.attachments:
+                from runbooks.piped import Piped
+
+                piped = Piped("\n".join(turn.attachments))
             told.put(
                 look(
-                    text,
+                    turn.text,
                     self._ask,
                     where,
                     utc=self._utc,
@@ -106,6 +110,8 @@ class OfflineSession:
                     stopped=self._stop.is_set,
                     recall=self._recall,
                     books=self._books,
+                    piped=piped,
+                    redact=self._redact,
                 )
             )
         except Exception as error:  # the reader of the queue must learn of every end

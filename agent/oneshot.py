@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from runbooks import runner
-    from runbooks.model import Ask
+    from runbooks.model import Ask, Words
+    from runbooks.piped import Piped
     from runbooks.report import Report
 
     class Memory(Protocol):
@@ -36,7 +37,7 @@ OUTPUTS = ("text", "json", "stream-json", "nagios")
 class Question:
     """What was asked and how to answer it."""
 
-    __slots__ = ("text", "output", "lang", "total_s", "shown", "watch_s")
+    __slots__ = ("text", "output", "lang", "total_s", "shown", "watch_s", "piped", "cut")
 
     def __init__(self, text: str, *, output: str = "text", lang: str = "", total_s: float = 20.0) -> None:
         self.text = text
@@ -48,6 +49,10 @@ class Question:
         """What events may repeat of the question; the shell redacts it."""
         self.watch_s = 0.0
         """Ask again after so many seconds; 0: once."""
+        self.piped = ""
+        """A text that came with the question: data, never part of it."""
+        self.cut: Words | None = None
+        """How `piped` is not whole; None when it is."""
 
 
 def require_question(text: str) -> str:
@@ -82,12 +87,14 @@ def answer(
     stopped: "Callable[[], bool] | None" = None,
     memory: "Memory | None" = None,
     books: Books = BUILT_IN,
+    redact: "Callable[[str], str]" = str,
 ) -> "tuple[str, int]":
     """The answer's text for stdout and the exit code, for every output but `stream-json`.
 
     Args:
         encode: one JSON object as one line of text.
         memory: keeps findings from one question to the next, for "changed since".
+        redact: takes secrets out of what is shown of the piped text.
     Raises:
         runbooks.runner.Stopped: interrupted.
     """
@@ -103,10 +110,20 @@ def answer(
         stopped=stopped,
         recall=memory.recall if memory else None,
         books=books,
+        piped=_piped_of(question),
+        redact=redact,
     )
     if memory:
         memory.remember(report)
     return shown(report, question.output, now_s=where.now_s, encode=encode)
+
+
+def _piped_of(question: Question) -> "Piped | None":
+    if not question.piped:
+        return None
+    from runbooks.piped import Piped
+
+    return Piped(question.piped, cut=question.cut)
 
 
 def shown(report: "Report", output: str, *, now_s: float, encode: "Callable[[object], str]") -> "tuple[str, int]":
@@ -129,6 +146,7 @@ def stream(
     stopped: "Callable[[], bool] | None" = None,
     memory: "Memory | None" = None,
     books: Books = BUILT_IN,
+    redact: "Callable[[str], str]" = str,
 ) -> "Iterator[tuple[str, int | None]]":
     """Events v1, one JSON line each as they happen; the last one carries the exit code beside it."""
     from dialogue.events import SessionStarted, Stamped, TurnCompleted, TurnStarted
@@ -136,10 +154,10 @@ def stream(
 
     recall = memory.recall if memory else None
     brain = offline.OfflineSession(
-        ask, utc=utc, lang=question.lang, total_s=question.total_s, recall=recall, books=books
+        ask, utc=utc, lang=question.lang, total_s=question.total_s, recall=recall, books=books, redact=redact
     )
     brain.start()
-    brain.send_turn(Turn(question.text))
+    brain.send_turn(Turn(question.text, (question.piped,) if question.piped else ()))
     number = 1
     yield encode(Stamped(SessionStarted(brain=brain.name), session, 0, number, utc()).as_json()) + "\n", None
     for event in brain.events():

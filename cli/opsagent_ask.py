@@ -1,7 +1,5 @@
 """`opsagent -p`: takes the question, opens the guard, prints the answer."""
 
-import os
-import stat
 import sys
 import time
 
@@ -59,9 +57,39 @@ def main(parsed: "Parsed") -> int:
     ask = read_only_runner(guard, cwd="/", session=session, cancel=cancel)
     books = own_runbooks.books()
     question.shown = guard.redactor.text(question.text)
+    if parsed.value("prompt", "-") != "-" and question.output != "nagios":  # a monitoring system asks of the machine
+        add_piped(question, cancel.is_set)
     return answer(
-        question, ask, utc=SystemClock().utc, stopped=cancel.is_set, session=session, memory=runbook_memory, books=books
+        question,
+        ask,
+        utc=SystemClock().utc,
+        stopped=cancel.is_set,
+        session=session,
+        memory=runbook_memory,
+        books=books,
+        redact=guard.redactor.text,
     )
+
+
+def add_piped(question: oneshot.Question, stopped: "Callable[[], bool]", fd: int = 0) -> None:
+    """Reads what is piped in beside the question, and says on stderr when that is not all of it."""
+    import os
+
+    from cli import piped_input
+
+    if os.isatty(fd):
+        return
+    came = piped_input.read(fd, stopped=stopped)
+    if stopped():
+        raise Interrupted("interrupted", not_done="nothing was changed; there is no answer")
+    question.piped, question.cut = came.text, came.cut
+    if came.silent:
+        sys.stderr.write(
+            f"opsagent: nothing came on standard input within {piped_input.FIRST_S:g} s, so it was not read "
+            "(</dev/null says that there is nothing)\n"
+        )
+    elif came.cut is not None:
+        sys.stderr.write(f"opsagent: of the text on standard input: {came.cut.en}\n")
 
 
 def answer(
@@ -73,6 +101,7 @@ def answer(
     session: str,
     memory: "oneshot.Memory | None" = None,
     books: "Books" = BUILT_IN,
+    redact: "Callable[[str], str]" = str,
 ) -> int:
     """Asks, prints in the chosen form, and returns the exit code."""
     from cli.report import write
@@ -80,16 +109,24 @@ def answer(
     if question.output == "stream-json":
         code = 1
         for line, ended in oneshot.stream(
-            question, ask, utc=utc, session=session, encode=json_line, stopped=stopped, memory=memory
+            question,
+            ask,
+            utc=utc,
+            session=session,
+            encode=json_line,
+            stopped=stopped,
+            memory=memory,
+            books=books,
+            redact=redact,
         ):
             write(line)
             code = code if ended is None else ended
         return code
     while question.watch_s:
-        text = _once(question, ask, utc=utc, stopped=stopped, memory=memory, books=books)[0]
+        text = _once(question, ask, utc=utc, stopped=stopped, memory=memory, books=books, redact=redact)[0]
         write(CLEAR + visible(text) if sys.stdout.isatty() else visible(text) + "\n")
         _wait(question.watch_s, stopped)
-    text, code = _once(question, ask, utc=utc, stopped=stopped, memory=memory, books=books)
+    text, code = _once(question, ask, utc=utc, stopped=stopped, memory=memory, books=books, redact=redact)
     write(text if question.output == "json" else visible(text))
     return code
 
@@ -111,6 +148,7 @@ def _once(
     stopped: "Callable[[], bool]",
     memory: "oneshot.Memory | None",
     books: "Books",
+    redact: "Callable[[str], str]",
 ) -> "tuple[str, int]":
     progress = Progress(sys.stderr, stopped)
     try:
@@ -123,6 +161,7 @@ def _once(
             stopped=progress.tick,
             memory=memory,
             books=books,
+            redact=redact,
         )
     except Stopped:
         raise Interrupted("interrupted", not_done="nothing was changed; there is no answer") from None
@@ -181,8 +220,6 @@ def _watch_s(parsed: "Parsed", output: str) -> float:
 
 def _text_of(parsed: "Parsed") -> str:
     if "prompt" in parsed.values and parsed.value("prompt") != "-":
-        if _stdin_waits():
-            sys.stderr.write("opsagent: standard input was not read: without a model the machine itself is looked at\n")
         return oneshot.require_question(parsed.value("prompt"))
     if "prompt" not in parsed.values and sys.stdin.isatty():
         raise UsageError(
@@ -197,23 +234,6 @@ def _text_of(parsed: "Parsed") -> str:
             f"the question on standard input is not valid UTF-8 at byte {error.start + 1}",
             hint="opsagent -p 'QUESTION'",
         ) from None
-
-
-def _stdin_waits() -> bool:
-    """Somebody has piped a text in. Never blocks: a pipe that stays silent (cron, a supervisor) is not waited for."""
-    try:
-        kind = os.fstat(0)
-        if stat.S_ISREG(kind.st_mode):
-            return kind.st_size > 0
-        if not stat.S_ISFIFO(kind.st_mode):
-            return False
-        import select
-
-        poll = select.poll()
-        poll.register(0, select.POLLIN)
-        return any(event & select.POLLIN for _, event in poll.poll(0))
-    except OSError:
-        return False
 
 
 class Progress:

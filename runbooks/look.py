@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runbooks.model import Ask
+    from runbooks.piped import Piped
 
 BRAIN = "offline"
 
@@ -39,6 +40,8 @@ def look(
     stopped: "Callable[[], bool] | None" = None,
     recall: "Callable[[], Mapping[str, Any]] | None" = None,
     books: Books = BUILT_IN,
+    piped: "Piped | None" = None,
+    redact: "Callable[[str], str]" = str,
 ) -> Report:
     """Answers a question about this machine.
 
@@ -46,6 +49,9 @@ def look(
         ask: runs one argv as a read through the guard (`capabilities.run.read_only_runner`).
         id: this runbook, whatever the words say; "" chooses by the words.
         lang: `en` or `zh`; "" answers in the language of the question.
+        piped: a text that came with the question: its errors are findings too, and where the question names no check,
+            they choose what is looked at.
+        redact: takes secrets out of what is shown of `piped`.
         recall: gives what was kept of earlier reports (`runbooks.since.kept_of`), for "changed since".
     Raises:
         UnknownRunbook: there is no runbook `id`.
@@ -57,6 +63,8 @@ def look(
         if id
         else planner.plan(text, own={id: book.phrases for id, book in books.own.items()})
     )
+    if piped is not None and not id:
+        plan = _with_piped(plan, piped)
     if lang:
         plan = plan.replace(lang=lang)
     question = Question(text[: planner.MOST_CHARACTERS])
@@ -68,7 +76,17 @@ def look(
     )
     ids = dict.fromkeys(member for chosen in plan.chosen for member in books.members_of(chosen.id))
     checked = runner.run(list(ids), ask, where, utc=utc, total_s=total_s, on_step=on_step, stopped=stopped, books=books)
-    report = report_of(where.host, at, brain, plan, checked.findings, checked.answers).replace(
-        light=where.light, books=books
-    )
+    findings = [*(piped.findings(redact, at) if piped is not None else ()), *checked.findings]
+    report = report_of(where.host, at, brain, plan, findings, checked.answers).replace(light=where.light, books=books)
     return report if recall is None else report.replace(since=tuple(changes(recall(), report)))
+
+
+def _with_piped(plan: planner.Plan, piped: "Piped") -> planner.Plan:
+    """A question that names no check ("why?") is about the piped text: its errors say where to look."""
+    if plan.matched:
+        return plan
+    about = piped.about()
+    chosen = [planner.Chosen(id, [word]) for id, word in about[: planner.MOST]]
+    return plan.replace(
+        chosen=tuple(chosen) or plan.chosen, left_out=tuple(id for id, _ in about[planner.MOST :]), matched=True
+    )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOST_BYTES = 256 * 1024
 SHOWN = 5
+PIPED = "piped"
+"""Findings about a text that came with the question (`runbooks.piped`), which are not about this machine."""
 _NAMES = {
     Severity.OK: Words("ok", "正常"),
     Severity.NOTE: Words("a note", "注意"),
@@ -30,6 +32,8 @@ def kept_of(report: "Report") -> "dict[str, dict[str, Any]]":
     """What to keep of each runbook that gave findings, as a JSON object by its id."""
     kept: dict[str, dict[str, Any]] = {}
     for finding in report.findings:
+        if finding.runbook == PIPED:
+            continue  # another text each time
         entry = kept.setdefault(finding.runbook, {"format": FORMAT, "at": report.at, "findings": []})
         entry["findings"].append({"id": finding.id, "subject": finding.subject, "severity": finding.severity})
     return kept

@@ -164,8 +164,9 @@ def test_a_session_takes_turns_in_order_and_refuses_others():
     with pytest.raises(ValueError, match="open session"):
         session.send_turn(Turn("disk"))
     assert isinstance(list(session.events())[-1], events.TurnCompleted)
-    session.send_turn(Turn("disk", ("a piped log",)))
-    assert any(isinstance(event, events.Notice) and "not read" in event.text for event in session.events())
+    session.send_turn(Turn("disk", ("a piped log that failed",)))
+    found = [event.finding for event in session.events() if isinstance(event, events.Finding)]
+    assert [one["number"] for one in found if one["id"] == "piped.errors"] == [1]
     session.respond("ask-1", None)
     session.close()
     session.close()
