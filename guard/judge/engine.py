@@ -118,7 +118,8 @@ class Judge:
     __slots__ = (
         "level", "findings", "effects", "flags", "plan", "needs", "peers", "env", "ambient", "cwds", "script",
         "depth",
-        "steps", "outer", "plain", "own_paths", "own_private", "own_touched", "programs", "aliases", "trusted_bin", "running",
+        "steps", "outer", "plain", "own_paths", "own_private", "own_touched", "programs", "aliases",
+        "trusted_bin", "running",
         "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered",
     )  # fmt: skip
 

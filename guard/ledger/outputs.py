@@ -38,7 +38,7 @@ LATE_CHARS = 4 * 1024 * 1024
 Redacting gigabytes on their way would slow the command that writes them."""
 
 OVERLAP_CHARS = 1 << 16
-"""What is thrown away at the beginning of a tail whose left context was cut: more than the longest secret of several
+"""What is only read, not written, of a tail whose left context was cut: more than the longest secret of several
 lines (a 16,384 bit RSA key in PEM form has 12.7 kB), so that none is left without its beginning."""
 
 _BUFFER_CHARS = 1 << 16
@@ -193,6 +193,8 @@ class OutputWriter:
             self._dropped_chars += start
             self._write(self._redacting.flush())
             self._write(f"\n[… {self._dropped_chars} characters are cut here …]\n")
+            # Read for what it tells of the lines after it (a key that is still open), and not written.
+            self._redacting.feed(text[:start])
             text = text[start:]
         for begin in range(0, len(text), _BUFFER_CHARS):
             self._write(self._redacting.feed(text[begin : begin + _BUFFER_CHARS]))
