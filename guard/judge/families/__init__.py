@@ -37,6 +37,13 @@ _NAMES = {
         rabbitmq-diagnostics rabbitmqctl redis-cli redis-dump redis-server reindexdb sqlcmd sqlite sqlite3
         sqlplus tsql usql vacuumdb valkey-cli
     """,
+    "desktop": """
+        airport caffeinate csrutil dconf defaults diskutil ditto dscl dseditgroup fdesetup gnome-open gsettings
+        hdiutil ioreg kde-open kextload kextstat kextunload launchctl launchd log machine mdfind mdls
+        networksetup notify-send nvram open pbcopy pbpaste pfctl plutil pmset profiles say scutil security
+        setxkbmap softwareupdate spctl sw_vers sysadminctl system_profiler systemsetup tmutil vm_stat wl-copy
+        wmctrl xclip xcode-select xdg-open xdotool xinput xrandr xsel xset zenity
+    """,
     "files": """
         7z 7za 7zr 7zz ar borg brotli bsdtar bunzip2 bzip2 chacl chattr chcon chgrp chmod chown code compress cp
         cpio dd duplicity ed emacs ex fallocate gcp gedit gio-trash gmv gtar gunzip gzip helix hx install joe
@@ -47,26 +54,23 @@ _NAMES = {
     """,
     "interpreters": """
         R Rscript airflow alertmanager amtool apache2ctl apachectl as bc biolatency black bmake bpftool bpftrace
-        bpython c++ caddy caffeinate cc celery clang clang++ clisp cmake coffee configure containerd convert
-        coredns crash cron crond crystal cscript csrutil ctest cypress dart dbt dc dconf defaults delve deno
-        diskutil ditto django-admin dlv dmake dnsmasq dockerd doveadm doveconf dovecot dscl dtrace elixir envoy
-        erl esbuild eslint etcd eu-stack execsnoop exiftool exim ffmpeg ffprobe flake8 flask flutter ftrace g++
-        gas gcc gcore gdb gfortran ghci gjs gmake gnome-open gnuplot golangci-lint grafana-server groovy grunt
-        gs gsettings gst guile gulp gunicorn hadolint haproxy hdiutil httpd hugo identify iex inkscape ipython
-        ipython3 irb isort jar java javac jcmd jekyll jest jjs jmap jpegoptim jps jrunscript jshell jsonlint
-        jstat julia jupyter just jython kde-open kotlin kube-apiserver kubelet latex launchctl ld libreoffice
-        lldb lua luajit m4 magick mailq make mediainfo meson mkdocs mocha mogrify mono montage mypy named
-        named-checkconf named-checkzone nasm networksetup newaliases next ng nginx ninja node node_exporter
-        nodejs notify-send nox ntpd nuxt nvram ocaml octave open opensnoop opsagent opsagent-mcp opsx optipng
-        osascript pandoc pbcopy pbpaste pdffonts pdfimages pdfinfo pdflatex pdftk pdftotext perf perl phantomjs
-        php php-cli php-fpm phpunit playwright plutil pmset postalias postconf postfix postmap postqueue
-        postsuper pre-commit prettier profiles prometheus promtool pstack py-spy pylint pypy pypy3 pytest python
-        python2 python3 python3. qpdf rails rake rbspy rlwrap rndc rollup rr rspec rsyslogd rubocop ruby ruff
-        runghc runhaskell rustc say sbcl scala scons scutil setxkbmap shellcheck shfmt soffice sox spctl
-        sphinx-build sshd stap streamlit swift sysdig systemsetup task tcc tclsh tcplife tex tmutil tox
-        trace-cmd traefik ts-node tsc tsx uftrace unbound unbound-checkconf unbound-control uvicorn uwsgi
-        valgrind varnishadm varnishd vite vue webpack wish wkhtmltopdf wl-copy wmctrl wscript xclip xdg-open
-        xdotool xelatex xinput xrandr xsel xset yamllint zenity
+        bpython c++ caddy cc celery clang clang++ clisp cmake coffee configure containerd convert coredns crash
+        cron crond crystal cscript ctest cypress dart dbt dc delve deno django-admin dlv dmake dnsmasq dockerd
+        doveadm doveconf dovecot dtrace elixir envoy erl esbuild eslint etcd eu-stack execsnoop exiftool exim
+        ffmpeg ffprobe flake8 flask flutter ftrace g++ gas gcc gcore gdb gfortran ghci gjs gmake gnuplot
+        golangci-lint grafana-server groovy grunt gs gst guile gulp gunicorn hadolint haproxy httpd hugo
+        identify iex inkscape ipython ipython3 irb isort jar java javac jcmd jekyll jest jjs jmap jpegoptim jps
+        jrunscript jshell jsonlint jstat julia jupyter just jython kotlin kube-apiserver kubelet latex ld
+        libreoffice lldb lua luajit m4 magick mailq make mediainfo meson mkdocs mocha mogrify mono montage mypy
+        named named-checkconf named-checkzone nasm newaliases next ng nginx ninja node node_exporter nodejs nox
+        ntpd nuxt ocaml octave opensnoop opsagent opsagent-mcp opsx optipng osascript pandoc pdffonts pdfimages
+        pdfinfo pdflatex pdftk pdftotext perf perl phantomjs php php-cli php-fpm phpunit playwright postalias
+        postconf postfix postmap postqueue postsuper pre-commit prettier prometheus promtool pstack py-spy
+        pylint pypy pypy3 pytest python python2 python3 python3. qpdf rails rake rbspy rlwrap rndc rollup rr
+        rspec rsyslogd rubocop ruby ruff runghc runhaskell rustc sbcl scala scons shellcheck shfmt soffice sox
+        sphinx-build sshd stap streamlit swift sysdig task tcc tclsh tcplife tex tox trace-cmd traefik ts-node
+        tsc tsx uftrace unbound unbound-checkconf unbound-control uvicorn uwsgi valgrind varnishadm varnishd
+        vite vue webpack wish wkhtmltopdf wscript xelatex yamllint
     """,
     "network": """
         ab acme.sh aria2c arp arping arptables axel brctl bridge certbot chisel chronyc chronyd conntrack curl
@@ -91,8 +95,8 @@ _NAMES = {
         needrestart nimble nix nix-build nix-channel nix-env nix-shell nix-store nixos-rebuild npm npx nuget nvm
         nx opam opkg pacman pants paru pdm pear pecl pip pip3 pipenv pipx pkg pkg_add pkg_delete pkgin pnpm pnpx
         poetry popularity-contest port ppa-purge pyenv qlist raco rbenv rebar3 rpm rush rustup rvm rye sbt scoop
-        sdk slackpkg snap softwareupdate stack swupd tasksel tdnf tlmgr turbo unattended-upgrade uv uvx vcpkg
-        virtualenv volta winget xbps-install xbps-query xbps-remove yarn yay yum zypper
+        sdk slackpkg snap stack swupd tasksel tdnf tlmgr turbo unattended-upgrade uv uvx vcpkg virtualenv volta
+        winget xbps-install xbps-query xbps-remove yarn yay yum zypper
     """,
     "scripts": """
         awk gawk gsed mawk nawk original-awk sed
@@ -132,16 +136,16 @@ _NAMES = {
         iostat iotop iotop-c iotop-py ipcs ipmitool isainfo journalctl kexec kill killall killall5 kvm-ok last
         lastb lastlog ldconfig ldd lnstat loadavg locale localectl logger loginctl logrotate lsattr lsb_release
         lscpu lsdev lshw lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lsmem lsmod lsns lsof lspci lsscsi
-        lstopo lstopo-no-graphics lsusb machine machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe
-        mpstat neofetch nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi os-prober
-        osqueryi pam-auth-update passwd pct pgrep pidof pidstat pkill pmap poweroff powertop procinfo ps pstree
-        pv pvesh pveum pwconv pwdx qdbus qm rc-service rc-status rc-update realm reboot renice resolvectl rmmod
-        rocm-smi runlevel sar screenfetch semodule sensors service sestatus setenforce sg shutdown skill slabtop
-        slay smem snice supervisorctl sw_vers swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls
-        systemd-cgtop systemd-delta systemd-detect-virt systemd-escape systemd-id128 systemd-path
-        systemd-resolve sysv-rc-conf telinit timedatectl tload top tuned-adm uname update-alternatives
-        update-grub update-initramfs update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr vipw
-        virsh virt-what visudo vm_stat vmstat w wall who whoami write xe xkill xl zkill
+        lstopo lstopo-no-graphics lsusb machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe mpstat
+        neofetch nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi os-prober osqueryi
+        pam-auth-update passwd pct pgrep pidof pidstat pkill pmap poweroff powertop procinfo ps pstree pv pvesh
+        pveum pwconv pwdx qdbus qm rc-service rc-status rc-update realm reboot renice resolvectl rmmod rocm-smi
+        runlevel sar screenfetch semodule sensors service sestatus setenforce sg shutdown skill slabtop slay
+        smem snice supervisorctl swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls systemd-cgtop
+        systemd-delta systemd-detect-virt systemd-escape systemd-id128 systemd-path systemd-resolve sysv-rc-conf
+        telinit timedatectl tload top tuned-adm uname update-alternatives update-grub update-initramfs
+        update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr vipw virsh virt-what visudo
+        vmstat w wall who whoami write xe xkill xl zkill
     """,
     "text": """
         addr2line apropos b2sum b3sum base32 base64 basename basenc bat batcat bzcat c++filt cal cat ccze cheat

@@ -198,14 +198,7 @@ PROGRAMS: dict[str, Program] = {
     **many("postconf postqueue mailq doveconf dovecot named-checkconf named-checkzone unbound-checkconf "
         "promtool amtool unbound-control rndc doveadm postsuper postmap newaliases postalias varnishadm", custom(
             lambda call: _server_tool(call))),
-    "xdg-open": table("", operands="data", level="R2", text="opens a file with whatever program is set for it"),
-    **many("open gnome-open kde-open xdotool xclip xsel wmctrl notify-send zenity pbcopy wl-copy setxkbmap "
-        "xset xrandr xinput gsettings dconf defaults launchctl scutil systemsetup networksetup diskutil "
-        "hdiutil pmset csrutil spctl dscl plutil profiles nvram tmutil caffeinate ditto say", table(
-            "--version!ok --help!ok", operands="data", level="R2",
-            text="changes the desktop or the system's settings")),
     **many("opsx opsagent opsagent-mcp", custom(lambda call: _own(call))),
-    **many("pbpaste", reader("")),
     "jar": custom(lambda call: None
         if call.args and (call.args[0].value or "").lstrip("-").startswith(("t",
         "list")) else

@@ -280,7 +280,7 @@ PROGRAMS: dict[str, Program] = {
     **many("nix nix-env nix-shell nix-build nix-store nix-channel nixos-rebuild guix emerge equery eselect "
         "xbps-install xbps-remove eopkg swupd opkg pkg pkg_add pkg_delete pkgin slackpkg tlmgr opam "
         "luarocks ghcup nuget asdf mise sdk cs vcpkg conan dub nimble raco cpan cpanm pear pecl helmfile "
-        "choco winget scoop mas softwareupdate", verbs("-h,--help --version -q -v -V",
+        "choco winget scoop mas", verbs("-h,--help --version -q -v -V",
             """R0 list|search|show|info|version|--version|belongs|depgraph|repo list|list-installed|
                 profile list|store ls|help|
         current|which|where|plugin list|plugins|outdated|doctor

@@ -201,6 +201,9 @@ def _bare_interactive(call: Call) -> None:
         return
     if values and values[0] in ("--help", "--version"):
         return
+    if call.name == "visudo" and values and all(value in ("-c", "-q", "-cq", "--check", "--quiet") for value in values):
+        call.flag("helper")
+        return
     call.effect("privilege", call.name)
     call.note(R2, f"users.{call.name}", "changes accounts or passwords")
 
@@ -323,13 +326,13 @@ PROGRAMS: dict[str, Program] = {
         "lsirq ipcs lsinitramfs lsinitrd lsscsi "
         "lsdev systemd-cgtop systemd-cgls systemd-detect-virt "
         "systemd-delta systemd-path systemd-escape systemd-id128 sestatus getenforce getsebool aa-status "
-        "loadavg locale cpu-checker kvm-ok virt-what sw_vers vm_stat machine "
+        "loadavg locale cpu-checker kvm-ok virt-what "
         "getcap getpcaps lsattr numfmt isainfo uuidgen mcookie lsb_release hostid "
         "smem aureport", reader("", operands="data"),),
     **many("nstat ifstat lnstat", reader("-d:!R2 -r,--reset!R1 -s,--noupdate -z,--zeros -a,--ignore -j,--json "
     "-p,--pretty "
             "-t: -n -e -h -V -i: -S -l -T -v -b -w -q -A -I", operands="data", unknown="R2")),
-    "ausearch": reader("--checkpoint:!write", operands="data"),
+    "ausearch": reader("--checkpoint:!write", operands="data", unknown="R0"),
     "procinfo": reader("-f -n: -m -a -d -D -b -i -s -v -h -r", operands="data", unknown="R2"),
     **many("hwinfo os-prober rocm-smi ipmitool osqueryi facter", custom(lambda call: _inventory(call))),
     "cpupower": verbs("-c,--cpu: -h,--help -v,--version", "R0 "
