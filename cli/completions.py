@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.options import HELP, Verb
+from cli.options import HELP, Option, Verb
 from cli.report import write
 from guard.errors import UsageError
 
@@ -13,83 +13,124 @@ if TYPE_CHECKING:
 
     from cli.options import Parsed
 
-AFTER_OPSAGENT = ("-p", "--json", "--output", "--nagios", "--read-only", "--lang", "--help", "--version")
-
 
 def main(parsed: Parsed) -> int:
     """Prints the script for one shell."""
-    from cli.opsx import VERBS
-
-    shells: dict[str, Callable[[Iterable[Verb]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+    shells: dict[str, Callable[[Launcher, Launcher], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
     if len(parsed.words) != 1 or parsed.words[0] not in shells:
         raise UsageError("name one shell: bash, zsh or fish", hint='eval "$(opsx completions bash)"')
-    write(shells[parsed.words[0]](VERBS))
+    write(shells[parsed.words[0]](*launchers()))
     return 0
 
 
-def _options(verb: Verb) -> list[str]:
-    return [f"--{option.name}" for option in (*verb.options, HELP) if option.name]
+class Launcher:
+    """A program with its verbs, and the options that it takes without one."""
+
+    def __init__(self, name: str, verbs: Iterable[Verb], options: Iterable[Option]) -> None:
+        self.name = name
+        self.verbs = tuple(verbs)
+        self.options = tuple(options)
 
 
-def bash(verbs: Iterable[Verb]) -> str:
+def launchers() -> tuple[Launcher, Launcher]:
+    """opsx and opsagent."""
+    from cli import opsagent, opsx
+
+    version = Option("version", "print the version", short="V")
+    return (
+        Launcher("opsx", opsx.VERBS, (version, HELP)),
+        Launcher("opsagent", opsagent.verbs(), (*opsagent.itself().options, HELP)),
+    )
+
+
+def _spellings(options: Iterable[Option]) -> list[str]:
+    short = [f"-{option.short}" for option in options if option.short and option.value]
+    return [*short, *(f"--{option.name}" for option in options if option.name)]
+
+
+def _after(verb: Verb) -> list[str]:
+    """What may follow a verb: the fixed words of its usage ("list | show ID"), then its options."""
+    firsts = [choice.split()[0].strip("[]") for choice in verb.usage.split(" | ") if choice.strip()]
+    fixed = [word for word in firsts if word.replace("-", "").isalpha() and word.islower() and word != "options"]
+    return [*fixed, *_spellings((*verb.options, HELP))]
+
+
+def bash(*programs: Launcher) -> str:
     """For bash(1)'s programmable completion; after `--` it completes the inner command's words as file names."""
-    verbs = list(verbs)
-    cases = "\n".join(f"    {verb.name}) words='{' '.join(_options(verb))}' ;;" for verb in verbs)
-    names = " ".join(verb.name for verb in verbs)
+    return "".join(_bash(program) for program in programs)
+
+
+def _bash(program: Launcher) -> str:
+    name = program.name
+    cases = "\n".join(f"    {verb.name}) words='{' '.join(_after(verb))}' ;;" for verb in program.verbs)
+    names = " ".join(verb.name for verb in program.verbs)
+    options = " ".join(_spellings(program.options))
     return f"""\
-_opsx() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" verb="${{COMP_WORDS[1]}}" words='' i
+_{name}() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}" verb="${{COMP_WORDS[1]}}" words='{options}' i
   for ((i = 2; i < COMP_CWORD; i++)); do
     if [[ ${{COMP_WORDS[i]}} == -- ]]; then COMPREPLY=($(compgen -f -- "$word")); return; fi
   done
   if ((COMP_CWORD == 1)); then
-    COMPREPLY=($(compgen -W '{names} --help --version' -- "$word")); return
+    COMPREPLY=($(compgen -W '{names} {options}' -- "$word")); return
   fi
   case $verb in
 {cases}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }}
-complete -o default -F _opsx opsx ./opsx
-complete -o default -W '{" ".join(AFTER_OPSAGENT)}' opsagent ./opsagent
+complete -o default -F _{name} {name} ./{name}
 """
 
 
-def zsh(verbs: Iterable[Verb]) -> str:
+def zsh(*programs: Launcher) -> str:
     """For zsh's compsys."""
-    verbs = list(verbs)
-    names = "\n".join(f"    '{verb.name}:{_plain(verb.summary)}'" for verb in verbs)
-    cases = "\n".join(f"    {verb.name}) compadd -- {' '.join(_options(verb))} ;;" for verb in verbs)
+    head = f"#compdef {' '.join(program.name for program in programs)}\n"
+    return head + "".join(_zsh(program) for program in programs)
+
+
+def _zsh(program: Launcher) -> str:
+    name = program.name
+    names = "\n".join(f"    '{verb.name}:{_plain(verb.summary)}'" for verb in program.verbs)
+    cases = "\n".join(f"    {verb.name}) compadd -- {' '.join(_after(verb))} ;;" for verb in program.verbs)
+    options = " ".join(_spellings(program.options))
     return f"""\
-#compdef opsx opsagent
-_opsx() {{
+_{name}() {{
   local -a verbs
   verbs=(
 {names}
   )
-  if [[ $service == opsagent ]]; then compadd -- {" ".join(AFTER_OPSAGENT)}; return; fi
-  if ((CURRENT == 2)); then _describe verb verbs; return; fi
+  if ((CURRENT == 2)); then _describe verb verbs; compadd -- {options}; return; fi
   case $words[2] in
 {cases}
+    *) compadd -- {options} ;;
   esac
 }}
-compdef _opsx opsx opsagent
+compdef _{name} {name}
 """
 
 
-def fish(verbs: Iterable[Verb]) -> str:
+def fish(*programs: Launcher) -> str:
     """For fish."""
-    lines = ["complete -c opsx -f"]
-    for verb in verbs:
-        lines.append(f"complete -c opsx -n __fish_use_subcommand -a {verb.name} -d '{_plain(verb.summary)}'")
-        for option in (*verb.options, HELP):
-            takes = " -r" if option.value else ""
-            lines.append(
-                f"complete -c opsx -n '__fish_seen_subcommand_from {verb.name}' -l {option.name}{takes} "
-                f"-d '{_plain(option.help)}'"
-            )
-    lines += [f"complete -c opsagent -a '{option}'" for option in AFTER_OPSAGENT]
-    return "\n".join(lines) + "\n"
+    return "\n".join(line for program in programs for line in _fish(program)) + "\n"
+
+
+def _fish(program: Launcher) -> list[str]:
+    name = program.name
+    lines = [_fish_option(name, "__fish_use_subcommand", option) for option in program.options]
+    for verb in program.verbs:
+        lines.append(f"complete -c {name} -f -n __fish_use_subcommand -a {verb.name} -d '{_plain(verb.summary)}'")
+        seen = f"__fish_seen_subcommand_from {verb.name}"
+        lines += [f"complete -c {name} -n '{seen}' -a {word}" for word in _after(verb) if not word.startswith("-")]
+        lines += [_fish_option(name, f"'{seen}'", option) for option in (*verb.options, HELP)]
+    return lines
+
+
+def _fish_option(name: str, when: str, option: Option) -> str:
+    short = f" -s {option.short}" if option.short else ""
+    long = f" -l {option.name}" if option.name else ""
+    takes = " -r" if option.value else ""
+    return f"complete -c {name} -n {when}{short}{long}{takes} -d '{_plain(option.help)}'"
 
 
 def _plain(text: str) -> str:

@@ -68,7 +68,8 @@ def main(argv: "list[str]") -> int:
         return error(CannotRun(f"{failure.strerror or failure}", not_done=not_done), as_json=as_json)
 
 
-def _verb() -> "Verb":
+def itself() -> "Verb":
+    """What `opsagent` without a verb takes."""
     from cli.options import Option, Verb
 
     return Verb(
@@ -94,11 +95,13 @@ examples:
   opsagent -p "check this machine's disk and memory"
   opsagent -p '哪些服务挂了'
   opsagent -p 'disk' --nagios
+  journalctl -u nginx | opsagent -p 'why?'
 
 `opsagent mcp` serves a host that speaks the Model Context Protocol (docs/mcp.md).
 
 Without a model, runbooks answer: they read a few files and programs through the guard (opsx --help) and say what is
 wrong, what was not checked and why, and where to look next. A question that asks for a change gets the look only.
+A text that is piped in beside -p TEXT is read too: its error lines are grouped, and say where to look.
 
 opsagent runbook list|show|test tells what can be checked (opsagent runbook --help).""",
         codes=(
@@ -108,16 +111,30 @@ opsagent runbook list|show|test tells what can be checked (opsagent runbook --he
     )
 
 
+def verbs() -> "tuple[Verb, ...]":
+    """The verbs of this launcher, for completions and the reference."""
+    from cli import opsagent_mcp, opsagent_runbook
+
+    return opsagent_runbook.VERB, opsagent_mcp.VERB
+
+
+def help_page() -> str:
+    """The help of `opsagent` itself."""
+    from cli.options import help_of
+
+    return help_of(PROGRAM, itself()).replace(f"{PROGRAM}  ", f"{PROGRAM} ")
+
+
 def _parsed(argv: "list[str]") -> "Parsed | None":
     """The arguments, or None when help or the version was all that was asked for.
 
     Raises:
         UsageError: an unknown option or verb, or no question.
     """
-    from cli.options import help_of, parse
+    from cli.options import parse
     from guard.errors import UsageError
 
-    verb = _verb()
+    verb = itself()
     try:
         parsed = parse(PROGRAM, verb, argv)
     except UsageError as failure:
@@ -125,7 +142,7 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
     if parsed.flag("help") or argv == ["help"]:
         from cli.report import write
 
-        write(help_of(PROGRAM, verb).replace(f"{PROGRAM}  ", f"{PROGRAM} "))
+        write(help_page())
         return None
     if parsed.flag("version"):
         sys.stdout.write(f"{PROGRAM} {VERSION}\n")

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from cli import opsx  # noqa: E402
+from cli import opsagent, opsx  # noqa: E402
 from cli.options import help_of, overview_of  # noqa: E402
 from guard import errors  # noqa: E402
 
@@ -67,6 +67,9 @@ def cli_page() -> str:
     ]
     for verb in opsx.VERBS:
         parts += [f"### opsx {verb.name}", "", "```", help_of("opsx", verb).rstrip(), "```", ""]
+    parts += ["## opsagent", "", "```", opsagent.help_page().rstrip(), "```", ""]
+    for verb in opsagent.verbs():
+        parts += [f"### opsagent {verb.name}", "", "```", help_of("opsagent", verb).rstrip(), "```", ""]
     return "\n".join(parts)
 
 
