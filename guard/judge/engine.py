@@ -622,8 +622,8 @@ class Judge:
             elif name is None and first.shape.rsplit("/", 1)[-1].isalpha():
                 self._named(first.shape.rsplit("/", 1)[-1], words, span, stdin, assigns, redirects)
             return
-        if name == "!" and len(words) > 1:
-            # Behind `time` it is the shell's own word, and what follows is the command.
+        if name in _HEADS and len(words) > 1:
+            # The shell's own word where the grammar does not expect it (`time ! x`): what follows is the command.
             self.depth += 1
             self.argv(words[1:], span, stdin)
             self.depth -= 1
@@ -726,6 +726,8 @@ class Judge:
                     return
 
 
+_HEADS = frozenset(("!", "if", "then", "elif", "else", "while", "until", "do", "{", "coproc"))
+"""Reserved words that a command follows."""
 _TAKE_FILES = frozenset(("files", "text"))
 """Families whose operands are files by their nature."""
 _TREE_VERBS = frozenset(

@@ -11,7 +11,7 @@ from guard.judge.explain import WIDTH, explain
 from guard.judge.nearest import nearest
 from guard.render import width
 from guard.types import Level
-from tests.judge_rows import COMMANDS
+from tests.judge_texts import COMMANDS
 
 
 def _command_rows(command: str) -> list[str]:

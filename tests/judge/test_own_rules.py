@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from guard import userrules
 from guard.judge.classify import check
 from guard.types import Actor, Enforcement, Level, Policy, UserRule
-from tests.judge_rows import COMMANDS
+from tests.judge_texts import COMMANDS
 
 STRICT = Enforcement(("local", "net", "bus"), "strict", 4, True)
 GOOD = b"""

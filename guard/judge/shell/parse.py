@@ -43,6 +43,19 @@ _KINDS = {
     "subshell": "subshell",
     "compound_statement": "braces",
 }
+_AFTER_WORD = (b" ", b"\t", b"\n", b";", b"&", b"|", b"<", b">", b"(", b")")
+"""What ends an unquoted word in bash (bash(1), metacharacter)."""
+
+
+def _plain_tag(tag: str) -> bool:
+    """Whether a here-document's end is a name, perhaps quoted as a whole: `E`, `'E'`, `"E"`, `\\E`."""
+    if tag[:1] in ("'", '"') and tag[-1:] == tag[0] and len(tag) > 2:
+        tag = tag[1:-1]
+    elif tag[:1] == "\\":
+        tag = tag[1:]
+    return tag.isascii() and tag.replace("_", "a").replace("-", "a").replace(".", "a").isalnum()
+
+
 _STATEMENTS = frozenset(
     (
         "command", "pipeline", "list", "redirected_statement", "function_definition", "negated_command",
@@ -372,8 +385,10 @@ class _Reader(WordReader):
                 op = kind
             elif kind == "heredoc_start":
                 tag = self._text(child)
-                if not tag.isascii():
-                    # Two such names look alike to the grammar, so it cannot say where the document ends.
+                following = self.source[end : end + 1]
+                if not _plain_tag(tag) or (following and following not in _AFTER_WORD):
+                    # The grammar takes only the beginning of such a name, or cannot tell two of them apart, so it does
+                    # not know where the document ends: what it takes for data may be commands.
                     self.strange_heredoc = True
                 literal = any(char in tag for char in "'\"\\")
             elif kind == "heredoc_body":
