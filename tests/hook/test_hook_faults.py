@@ -79,6 +79,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.guarantee("G-HOOK-CLOSED")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault_anywhere_stops_the_call_and_tells_no_secret(fault):
     code = f"from cli.hooks import ruling\ndef rule(*_):\n    {FAULTS[fault]}\nruling.rule = rule"
@@ -185,6 +186,7 @@ def venv_with(checkout: Path, python: str) -> None:
     (checkout / ".venv" / ".ready").write_text("opsagent environment 1\n3.0\nlib\n\nanother lock")
 
 
+@pytest.mark.guarantee("G-HOOK-CLOSED")
 @pytest.mark.parametrize(
     "python",
     [
@@ -196,6 +198,7 @@ def venv_with(checkout: Path, python: str) -> None:
         "#!/bin/sh\nexit 3\n",
     ],
 )
+@pytest.mark.guarantee("G-HOOK-CLOSED")
 @pytest.mark.parametrize("host", HOSTS)
 def test_broken_environment_stops_the_call_with_words(checkout, python, host):
     venv_with(checkout, python)
