@@ -239,9 +239,10 @@ class Verbs(Program):
                 if option.action:
                     act(call, option)
         detail = self.details.get(verb)
+        before = len(call.judge.findings)
         if detail is not None:
             detail(call, verb, rest)
-        elif not level and rest:
+        if not level and rest and len(call.judge.findings) == before and not verb.endswith(("exec", "run")):
             self._acting(call, rest)
         if self.check is not None:
             self.check(call, verb, rest, level)

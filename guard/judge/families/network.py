@@ -470,7 +470,7 @@ _REMOTE = (
     "--chmod: --chown: --usermap: --groupmap: --info: --out-format: --size-only --ignore-existing "
     "--existing --max-size: --min-size: --link-dest: --compare-dest: --copy-dest: --mkpath --no-perms "
     "--no-owner --no-group --no-o --no-g --no-p --safe-links --copy-links --protect-args -s -d -k -K "
-    "-E -O -J -y -m,--prune-empty-dirs -F -4 -6 -8 -M:!R2 --rsync-path: --daemon!R2 --server!R2 "
+    "-E -O -J -y -m,--prune-empty-dirs -F -4 -6 -8 -M:!R2 --daemon!R2 --server!R2 "
     "--write-batch:!write --read-batch:!R2 --only-write-batch:!write --blocking-io --contimeout: "
     "-T,--temp-dir: --partial-dir:!write --ignore-errors --max-delete: --delay-updates --fuzzy "
     "--iconv: --super --fake-super --version --help --ignore-times -I --modify-window: "
