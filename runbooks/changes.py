@@ -37,6 +37,20 @@ VERBS = frozenset(
         "unblock open close configure flush reset terminate update rm apply deploy rollback tune"
     )
 )
+_PHRASAL = {
+    "bring": ("up", "back", "down", "online"),
+    "take": ("down", "offline"),
+    "turn": ("on", "off"),
+    "switch": ("on", "off"),
+    "spin": ("up", "down"),
+    "shut": ("down",),
+    "roll": ("back",),
+    "get": ("rid",),
+    "make": ("room", "space"),
+    "put": ("back",),
+}
+"""A verb that is a request only with its particle, which stands up to three words later: "bring nginx back up"."""
+_STARTS, _STOPS = ("up", "back", "on", "online"), ("down", "off", "offline")
 _LEADING = frozenset(
     _words(
         "please kindly can could would will you we i to and then also now just go ahead lets let us me must "
@@ -69,7 +83,7 @@ VERBS_ZH = _words(
     "重启 重新启动 重载 启动 停止 停掉 停一下 停 关掉 关闭 杀掉 杀死 干掉 删除 删掉 删了 清理 清空 清除 "
     "释放 安装 装上 装一下 卸载 升级 修复 修一下 修好 修改 改成 设置 设成 启用 禁用 开启 打开 扩容 扩大 "
     "续期 续签 轮转 挂载上 卸掉 格式化 封禁 封掉 解封 迁移 回滚 部署 配置一下 优化一下 拉起 更新一下 "
-    "更新到 打上 打补丁 关机"
+    "更新到 打上 打补丁 关机 腾点 腾出 腾一 清一下 清掉 扩一下 恢复一下 解决一下 处理一下 搞定 弄好 起一下 更新下"
 )
 _TAILS_ZH = _words(
     "过 了吗 了没 了多少 时间 记录 原因 次数 历史 失败 不了 不起来 后 的时候 日志 吗 文件 的文件 端口 的端口"
@@ -81,6 +95,9 @@ _HEADS_ZH = _words(
     "有没有 能不能 需不需要 该不该"
 )
 """What stands before a verb that is told about, forbidden or asked after."""
+
+_AFTER_LATIN = ("一下", "掉", "下 ")
+_BEFORE_LATIN = ("帮我", "请", "麻烦", "给我", "帮忙")
 
 NEAR = 4
 
@@ -131,6 +148,11 @@ def change_in(question: "Question") -> "Change | None":
 def _english(question: "Question") -> "Change | None":
     words, shown = question.words, question.shown
     for at, word in enumerate(words):
+        phrasal = _PHRASAL.get(word)
+        if phrasal is not None and shown[at] == word:
+            particle = next((one for one in _clause(words, at + 1)[:4] if one in phrasal), None)
+            if particle and question.lang == "en" and _asks(words, at) and not _negated(words, at):
+                return Change(f"{word} {particle}", _phrasal_command(word, particle, shown[at + 1 : at + 5]))
         if word not in VERBS or shown[at] not in (word, word + "s") or shown[at] == word + "s":
             continue
         after = words[at + 1] if at + 1 < len(words) else ""
@@ -141,6 +163,20 @@ def _english(question: "Question") -> "Change | None":
         if _asks(words, at) and not _negated(words, at):
             return Change(shown[at], _command(word, words, shown, at))
     return None
+
+
+def _clause(words: "list[str]", at: int) -> "list[str]":
+    """The words from `at` to the end of the clause."""
+    end = words.index(".", at) if "." in words[at:] else len(words)
+    return words[at:end]
+
+
+def _phrasal_command(verb: str, particle: str, names: "list[str]") -> str:
+    if verb in ("roll", "put"):
+        return ""
+    verb = "start" if particle in _STARTS else "stop" if particle in _STOPS else ""
+    unit = next((UNITS[name] for name in names if name in UNITS), "")
+    return f"systemctl {verb} {unit}" if verb and unit else ""
 
 
 def _asks(words: "list[str]", at: int) -> bool:
@@ -205,8 +241,21 @@ def _chinese(question: "Question") -> "Change | None":
                 best = at, verb
             at = text.find(verb, at + len(verb))
     if best is None:
-        return None
+        return _mixed(question)
     return Change(best[1], _command_zh(best[1], text))
+
+
+def _mixed(question: "Question") -> "Change | None":
+    """A Latin verb in a Chinese request: 帮我 restart 一下 nginx. Alone it is a name: restart 是什么意思."""
+    text = question.text
+    for word in question.names:
+        at = text.find(word)
+        if word not in VERBS or at < 0:
+            continue
+        asked = text[at + len(word) :].lstrip().startswith(_AFTER_LATIN) or text[:at].rstrip().endswith(_BEFORE_LATIN)
+        if asked and _asks_zh(text, at, word):
+            return Change(word, _command_zh(word, text))
+    return None
 
 
 def _asks_zh(text: str, at: int, verb: str) -> bool:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 GAP_WORDS = 6
 GAP_CHARACTERS = 12
 _WHAT_IS = frozenset(("whats", "whos", "hows", "wheres", "whens", "theres"))
+NAMED_NUMBERS = ("137",)
+"""Numbers that phrases may name: the exit code of what SIGKILL ended."""
 _KEPT_PLURAL = ("ss", "us", "is")
 
 
@@ -44,7 +46,7 @@ class Question:
     @property
     def names(self) -> "list[str]":
         """The Latin words as written, in lower case, each once."""
-        marks = (".", "<path>", "<n>")
+        marks = (".", "<path>", "<n>", *NAMED_NUMBERS)
         return list(dict.fromkeys(s for w, s in zip(self.words, self.shown, strict=True) if w not in marks))
 
     @property
@@ -95,7 +97,7 @@ class Question:
             self._add(word[:-1])
             self._add("is")
         elif word:
-            self.words.append("<n>" if word.isdigit() else stem(word))
+            self.words.append("<n>" if word.isdigit() and word not in NAMED_NUMBERS else stem(word))
             self.shown.append(word)
 
     def _add_stop(self) -> None:
@@ -122,7 +124,9 @@ class EnglishPhrase:
         first, *friends = source.split(" !")
         self.parts = _parts(first)
         # One of these must be in the text at all, which most often is not so: the quick way to "no".
-        self.first = None if any(one.endswith("*") for one in self.parts[0]) else frozenset(self.parts[0])
+        self.first = (
+            None if any(one.endswith("*") or one == "<n>" for one in self.parts[0]) else frozenset(self.parts[0])
+        )
         self.friends = [_parts(friend) for friend in friends]
 
     def found_in(self, question: Question) -> "str | None":
@@ -230,6 +234,8 @@ def _match(parts: "list[list[str]]", words: "list[str]", at: int) -> "int | None
 
 
 def _same(pattern: str, word: str) -> bool:
+    if pattern == "<n>":
+        return word in ("<n>", *NAMED_NUMBERS)
     return word.startswith(pattern[:-1]) if pattern.endswith("*") else word == pattern
 
 
