@@ -99,6 +99,27 @@ def about(folder: StateFolder, record_id: str, *, small_log_bytes: int = SMALL_L
     return _answered(folder, small_log_bytes, from_index, from_log)
 
 
+def about_each(
+    folder: StateFolder, record_ids: Iterable[str], *, small_log_bytes: int = SMALL_LOG_BYTES
+) -> dict[str, list[Entry]]:
+    """The entries about each of several ids, oldest first; the log is gone through once for all of them."""
+    wanted = dict.fromkeys(record_ids)
+    if not wanted:
+        return {}
+
+    def from_index(index: _Index) -> dict[str, list[Entry]]:
+        return {record_id: list(index.about(record_id)) for record_id in wanted}
+
+    def from_log() -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = {record_id: [] for record_id in wanted}
+        for entry in entries_of(lines_from(folder)):
+            for record_id in _ids_of(entry) & found.keys():
+                found[record_id].append(entry)
+        return found
+
+    return _answered(folder, small_log_bytes, from_index, from_log)
+
+
 def recent(
     folder: StateFolder, kinds: Iterable[str], *, most: int, small_log_bytes: int = SMALL_LOG_BYTES
 ) -> list[Entry]:

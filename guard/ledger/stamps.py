@@ -39,7 +39,7 @@ from guard.ledger.entries import command_hmac
 from guard.types import Level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from guard.bound import Binding
     from guard.ledger.formats import Entry
@@ -97,15 +97,14 @@ class Stamps:
                 same.append(entry)
             elif entry.get("command_hmac") == said:
                 near.append(entry)
-        exact = [self._stamp(entry) for entry in same]
+        exact = self._stamps(same)
         live = [stamp for stamp in exact if stamp.state == LIVE]
         fitting = [stamp for stamp in live if stamp.forced or not forced_only]
         if fitting:
             return min(fitting, key=lambda stamp: stamp.seconds_left)
         if live:
             return Refusal(UNFORCED, "it was approved, but not with --force", live[0].id)
-        for entry in near:
-            stamp = self._stamp(entry)
+        for entry, stamp in zip(near, self._stamps(near), strict=True):
             if stamp.state == LIVE:
                 differences = self._differences(entry, binding)
                 return Refusal(CHANGED, f"changed since approval: {_some(differences)}", stamp.id, differences)
@@ -123,7 +122,7 @@ class Stamps:
         entry = self._entry(stamp_id)
         if entry is None:
             raise _not_approved(Refusal(MISSING, f"there is no stamp {ascii(stamp_id)[1:-1][:64]}"))
-        stamp = self._stamp(entry)
+        (stamp,) = self._stamps([entry])
         if stamp.state != LIVE:
             raise _not_approved(_refusal_of(stamp))
         if binding.fields.get("command") != request.command or binding.fields.get("target") != request.target:
@@ -140,11 +139,11 @@ class Stamps:
     def show(self, stamp_id: str) -> Stamp | None:
         """One stamp; None when there is none with this id. Raises StateError."""
         entry = self._entry(stamp_id)
-        return None if entry is None else self._stamp(entry)
+        return None if entry is None else self._stamps([entry])[0]
 
     def listed(self, *, every: bool = False) -> tuple[Stamp, ...]:
         """The live stamps, newest first; with `every`, those that are over too. Raises StateError."""
-        stamps = [self._stamp(entry) for entry in self._approved()]
+        stamps = self._stamps(list(self._approved()))
         return tuple(stamp for stamp in stamps if every or stamp.state == LIVE)
 
     def bound_fields(self, binding: Binding) -> Entry:
@@ -163,19 +162,23 @@ class Stamps:
 
     def _approved(self) -> Iterable[Mapping[str, Any]]:
         """The newest approvals, newest first."""
-        kinds = ("approved",)
-        return index.recent(self._folder, kinds, most=MOST_ANSWERS, small_log_bytes=self._small_log_bytes)
+        found = index.recent(self._folder, ("approved",), most=MOST_ANSWERS, small_log_bytes=self._small_log_bytes)
+        return (entry for entry in found if isinstance(entry.get("stamp"), str))
 
     def _entry(self, stamp_id: str) -> Mapping[str, Any] | None:
         about = index.about(self._folder, stamp_id, small_log_bytes=self._small_log_bytes)
         return next((entry for entry in about if entry["kind"] == "approved" and entry.get("stamp") == stamp_id), None)
 
-    def _stamp(self, entry: Mapping[str, Any]) -> Stamp:
-        """The stamp of an `approved` entry, with what became of it since."""
-        stamp_id = str(entry["stamp"])
+    def _stamps(self, entries: Sequence[Mapping[str, Any]]) -> list[Stamp]:
+        """The stamps of `approved` entries, with what became of them since."""
+        ids = [str(entry["stamp"]) for entry in entries]
+        about = index.about_each(self._folder, ids, small_log_bytes=self._small_log_bytes)
+        return [self._stamp(stamp, entry, about[stamp]) for stamp, entry in zip(ids, entries, strict=True)]
+
+    def _stamp(self, stamp_id: str, entry: Mapping[str, Any], about: Iterable[Mapping[str, Any]]) -> Stamp:
         used_by: list[str] = []
         revoked_at = ""
-        for other in index.about(self._folder, stamp_id, small_log_bytes=self._small_log_bytes):
+        for other in about:
             if other.get("stamp") != stamp_id:
                 continue
             if other["kind"] == "started":
