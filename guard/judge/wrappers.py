@@ -7,8 +7,7 @@ lowers what it wraps.
 from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, HARMLESS_VARIABLES, R1, R2, Call, Program
 from guard.judge.options import Grammar, Parsed
 from guard.judge.rules import custom, many, perform
-from guard.judge.shell.syntax import Expansion, Word
-from guard.judge.shell.words import unknown
+from guard.judge.shell.syntax import Word
 from guard.judge.tables import names
 
 TYPE_CHECKING = False
@@ -17,23 +16,19 @@ if TYPE_CHECKING:
 
 EXAMPLES = {
     "R0": ("sudo systemctl status nginx", "sudo -n -u postgres ls /srv", "env LC_ALL=C sort f", "timeout 5 df -h",
-        "timeout -s KILL 5s ls", "nice -n 10 ls", "ionice -c2 -n7 ls", "nohup ls", "stdbuf -oL grep x f", "time ls",
-        "xargs -n1 echo", "ls | xargs -I{} stat {}", "find . -name x | xargs -0 grep -l foo", "watch -n 1 df -h",
-        "bash -c 'ls -l'", "sh -c \"df -h | tail -1\"", "ssh web1 uptime", "ssh -p 22 root@web1 'df -h && free'",
-        "su -c 'ls' bob", "chroot /mnt ls", "flock -n /run/lock ls", "setsid ls", "doas ls", "busybox ls",
-        "taskset -c 0 ls", "sudo -l", "parallel echo ::: a b", "echo ls | bash", "chrt -b 0 ls",),
+        "timeout -s KILL 5s ls", "nice -n 10 ls", "ionice -c2 -n7 ls", "nohup ls", "stdbuf -oL grep x f",
+        "time ls", "watch -n 1 df -h", "bash -c 'ls -l'", "sh -c \"df -h | tail -1\"", "su -c 'ls' bob",
+        "chroot /mnt ls", "flock -n /run/lock ls", "setsid ls", "doas ls", "busybox ls", "taskset -c 0 ls",
+        "sudo -l", "echo ls | bash", "chrt -b 0 ls",),
     "R1": ("nohup ls > out",),
     "R2": ("sudo -i", "sudo -e /etc/x", "env -S 'foo bar'", "env PATH=. ls", "bash x.sh", "curl -s http://x/ | sh",
-        "bash -c \"$X\"", "xargs -I{} sh -c 'echo {}'", "ssh web1", "ssh -o ProxyCommand=x web1 ls",
-        "script -c 'ls' out", "bash --rcfile x -c ls", "find . | xargs -a f rm", "parallel < jobs", "at now < f",
-        "sh", "su - bob", "strace -o f ls", "expect -c 'spawn sh'",),
-    "R3": ("sudo rm -rf /srv", "env X=1 rm -r x", "timeout 5 rm -rf x", "nice rm -rf x", "xargs rm -rf",
-        "bash -c 'rm -rf x'", "sh -c \"rm -rf $X\"", "ssh h rm -rf /srv", "ssh h 'rm -rf /srv'",
-        "su -c 'rm -rf /srv'", "watch 'rm -rf x'", "parallel rm -rf ::: a b", "echo 'rm -rf /' | sh",
-        "nohup nice -n 5 sudo -u root rm -rf x", "find . | xargs -I % sh -c 'rm -rf %'", "busybox rm -rf x",
-        "systemd-run --user rm -rf x", "bash <<< 'rm -rf /srv'", "bash -lc 'rm -rf x'", "echo 'rm -rf x' | at now",
-        "xargs -n 1 -P 4 sudo rm -rf", "chroot /mnt rm -rf x", "timeout --signal=9 10 bash -c 'rm -rf x'",
-        "setpriv --reuid 1 rm -rf x", "unshare -r rm -rf x", "nsenter -t 1 -m rm -rf x",),
+        "bash -c \"$X\"", "bash --rcfile x -c ls", "sh", "su - bob", "strace -o f ls",),
+    "R3": ("sudo rm -rf /srv", "env X=1 rm -r x", "timeout 5 rm -rf x", "nice rm -rf x", "bash -c 'rm -rf x'",
+        "sh -c \"rm -rf $X\"", "su -c 'rm -rf /srv'", "watch 'rm -rf x'", "echo 'rm -rf /' | sh",
+        "nohup nice -n 5 sudo -u root rm -rf x", "busybox rm -rf x", "systemd-run --user rm -rf x",
+        "bash <<< 'rm -rf /srv'", "bash -lc 'rm -rf x'", "chroot /mnt rm -rf x",
+        "timeout --signal=9 10 bash -c 'rm -rf x'", "setpriv --reuid 1 rm -rf x", "unshare -r rm -rf x",
+        "nsenter -t 1 -m rm -rf x",),
 }  # fmt: skip
 
 
@@ -112,7 +107,8 @@ def joined(call: Call, words: "list[Word]") -> None:
         len(words) > 1
         and values[0] is not None
         and not any(
-            word.quoted and value is not None and not _plain(value) for word, value in zip(words, values, strict=True)
+            word.quoted and value is not None and not plain_text(value)
+            for word, value in zip(words, values, strict=True)
         )
     ):
         # Expansions among plain words: the shell reads them again, so they can be anything.
@@ -122,7 +118,7 @@ def joined(call: Call, words: "list[Word]") -> None:
     call.opaque("a shell reads an expansion's value again", None, "shell.dynamic-code")
 
 
-def _plain(value: str) -> bool:
+def plain_text(value: str) -> bool:
     return all(char.isalnum() or char in "_-./=:,@%+ " for char in value)
 
 
@@ -219,104 +215,6 @@ ENV = Wrapper(
 )  # fmt: skip
 
 
-# -- xargs and parallel ---------------------------------------------------------------------------------------------
-
-_XARGS = Grammar(
-    "posix -0,--null -a,--arg-file:!read -d,--delimiter: -E: -e,--eof? -I: -i,--replace? -J: -L: -l,--max-lines? "
-    "-n,--max-args: -o,--open-tty -P,--max-procs: -p,--interactive --process-slot-var: -r,--no-run-if-empty -R: "
-    "-s,--max-chars: -S: --show-limits -t,--verbose -x,--exit --help --version"
-)
-
-
-def _xargs(call: Call) -> None:
-    parsed = _XARGS.parse(call.args)
-    perform(call, parsed)
-    for word in parsed.unknown:
-        call.note(R2, "xargs.unknown-option", f"{word.shape} is not a known option", word, "law 2")
-    words = list(call.args[parsed.rest :])
-    if not words:
-        return
-    holder = ""
-    for option in parsed.options:
-        if option.name in ("-I", "-J") or option.name in ("-i", "--replace"):
-            holder = (call.value(option.value) or "{}") if option.value is not None else "{}"
-    if holder:
-        words = [_filled(word, holder) for word in words]
-    else:
-        words.append(unknown(words[-1].span, splits=True, appended=True))
-    call.argv(words, stdin=None)
-
-
-def _filled(word: Word, holder: str) -> Word:
-    """A word with the replacement string as a hole."""
-    text = word.value
-    if text is None or holder not in text:
-        return word
-    parts: list[str | Expansion] = []
-    for index, piece in enumerate(text.split(holder)):
-        if index:
-            parts.append(Expansion("param", "", True))
-        if piece:
-            parts.append(piece)
-    return Word(word.span, None, tuple(parts), True, False, False, appended=True)
-
-
-_PARALLEL = Grammar(
-    "posix -0,--null -j,--jobs,-P,--max-procs: -k,--keep-order -n,--max-args: -N: -L: -l? -m -X -I: "
-    "-i? -d,--delimiter: -a,--arg-file:!read "
-    "-C,--colsep: -q,--quote -t,--verbose -v --bar --eta --progress --dry-run,--dryrun --halt: "
-    "--timeout: --retries: --delay: "
-    "--tag --line-buffer,--lb --no-run-if-empty,-r -u,--ungroup --group --will-cite --pipe --block: "
-    "--load: --memfree: --nice: "
-    "--citation!R2 --joblog:!write --results:!write --resume --tmpdir: -S,--sshlogin:!R2 "
-    "--sshloginfile:!R2 --env: --wd:,--workdir: "
-    "--transferfile:!R2 --return:!R2 --cleanup!R2 --tmux!R2 --shuf --max-lines: --help --version "
-    "--plain --silent --xargs --trim: --tagstring:"
-)  # fmt: skip
-
-
-def _parallel(call: Call) -> None:
-    parsed = _PARALLEL.parse(call.args)
-    perform(call, parsed)
-    for word in parsed.unknown:
-        call.note(R2, "parallel.unknown-option", f"{word.shape} is not a known option", word, "law 2")
-    words = list(call.args[parsed.rest :])
-    command: list[Word] = []
-    inputs: list[list[Word]] = []
-    for word in words:
-        if word.value in (":::", ":::+", "::::", "::::+"):
-            inputs.append([])
-        elif inputs:
-            inputs[-1].append(word)
-        else:
-            command.append(word)
-    if not command:
-        if inputs:
-            for word in inputs[0]:
-                call.code(word)
-        else:
-            call.opaque("parallel runs the lines it reads", None, "shell.stdin-code")
-            if call.stdin:
-                call.judge.text(call.stdin, call.span)
-        return
-    text = " ".join(word.shape for word in command)
-    if any(word.value is None for word in command):
-        call.opaque("a shell reads an expansion's value again", None, "shell.dynamic-code")
-    filled = text.replace("{}", "X").replace("{.}", "X").replace("{/}", "X").replace("{1}", "X").replace("{2}", "X")
-    known = [word for group in inputs for word in group]
-    if known and all(word.value is not None and _plain(word.value) for word in known):
-        filled = filled if filled != text else f"{text} {known[0].value}"
-        call.judge.text(filled, call.span)
-        call.argv([_filled(word, "{}") for word in command])
-        return
-    if len(command) == 1 and any(char in text for char in " ;|&"):
-        call.opaque("a shell reads the input lines again", None, "shell.dynamic-code")
-        call.judge.text(filled, call.span)
-        return
-    # GNU parallel quotes what it puts in, so the input is data to the command.
-    call.argv([_filled(word, "{}") for word in command] + [unknown(call.span, splits=True, appended=True)])
-
-
 # -- shells ---------------------------------------------------------------------------------------------------------
 
 _SHELL_FLAGS = frozenset("abefhkmnptuvxBCEHPTlirs")
@@ -394,115 +292,7 @@ def _shell(call: Call) -> None:
     call.script_from_stdin(call.name)
 
 
-# -- elsewhere ------------------------------------------------------------------------------------------------------
-
-_SSH = Grammar(
-    "posix -4 -6 -A!R2 -a -C -f -G -g!R2 -K!R2 -k -M!R2 -N!R2 -n -q -s -T -t -V -v -X!R2 -x -Y!R2 -y "
-    "-B: -b: -c: -D:!R2 -E:!write -e: -F:!config -I:!R2 -i: -J: -L:!R2 -l: -m: -O:!R2 -o: -P: -p: -Q: "
-    "-R:!R2 -S: -W:!R2 -w:!R2"
-)  # fmt: skip
-_SSH_SAFE = names("""
-    batchmode connecttimeout connectionattempts serveraliveinterval serveralivecountmax loglevel port user
-    stricthostkeychecking identitiesonly preferredauthentications numberofpasswordprompts tcpkeepalive addressfamily
-    compression passwordauthentication pubkeyauthentication requesttty identityfile forwardagent userknownhostsfile
-    globalknownhostsfile hostkeyalgorithms kexalgorithms ciphers macs forwardx11
-""")  # fmt: skip
-
-
-def ssh_option(call: Call, word: "Word | None") -> None:
-    """`-o Name=value`: only those that name no program and no file to write are known harmless."""
-    value = call.value(word) if word is not None else None
-    if value is None or word is None:
-        call.opaque("an ssh setting that the text does not tell", word)
-        return
-    name, _, setting = value.replace(" ", "=", 1).partition("=")
-    name, setting = name.strip().lower(), setting.strip().lower()
-    if name not in _SSH_SAFE or (name in ("forwardagent", "forwardx11") and setting != "no"):
-        call.note(
-            R2, "ssh.setting", f"the setting {name} can run programs or change how ssh is protected", word, "law 8"
-        )
-
-
-def _ssh(call: Call) -> None:
-    parsed = _SSH.parse(call.args)
-    perform(call, parsed)
-    words = list(call.args[parsed.rest :])
-    for word in parsed.unknown:
-        call.note(R2, "ssh.unknown-option", f"{word.shape} is not a known option", word, "law 2")
-    for option in parsed.options:
-        if option.name == "-o":
-            ssh_option(call, option.value)
-    if not words:
-        if not any(option.name in ("-V", "-Q") for option in parsed.options):
-            call.note(R2, "ssh.bare", "ssh without a host")
-        return
-    host = call.value(words[0])
-    if host is None or host.startswith("-"):
-        call.opaque("a host that the text does not tell", words[0])
-        host = "?"
-    call.env("SSH_AUTH_SOCK")
-    call.judge.needs.add("remote")
-    call.judge.peers.append((host.rpartition("@")[2], _port(call, parsed), "ssh"))
-    if parsed.has("-G"):
-        call.flag("helper")
-        return
-    rest = words[1:]
-    # Options may follow the host: `ssh host -p 22 ls`.
-    more = _SSH.parse(rest)
-    if more.options or more.unknown:
-        perform(call, more)
-        for option in more.options:
-            if option.name == "-o":
-                ssh_option(call, option.value)
-        for word in more.unknown:
-            call.note(R2, "ssh.unknown-option", f"{word.shape} is not a known option", word, "law 2")
-        rest = rest[more.rest :]
-    if not rest:
-        call.note(R2, "ssh.shell", "opens a shell on another machine")
-        return
-    call.judge.elsewhere(lambda: joined(call, rest))
-
-
-def _port(call: Call, parsed: Parsed) -> int:
-    word = parsed.value("-p")
-    value = call.value(word) if word is not None else None
-    return int(value) if value is not None and value.isdigit() and len(value) < 6 else 22
-
-
-# -- terminals, tracers, later --------------------------------------------------------------------------------------
-
-
-def _script(call: Call) -> None:
-    parsed = Grammar(
-        "-a,--append -c,--command: -E,--echo: -e,--return -f,--flush --force -I,--log-in: -B,--log-io: -O,--log-out: "
-        "-T,--log-timing: -m,--logging-format: -o,--output-limit: -q,--quiet -t,--timing? -h,--help -V,--version"
-    ).parse(call.args)
-    call.note(R2, "terminal.drive", "drives a terminal, from which an approval could be typed", None, "law 6")
-    for option in parsed.options:
-        if option.name == "-c":
-            call.code(option.value)
-    for word in parsed.operands:
-        call.writes(word, level=R1)
-
-
-def _terminal(call: Call) -> None:
-    call.note(R2, "terminal.drive", "drives a terminal, from which an approval could be typed", None, "law 6")
-    for word in call.args:
-        if word.value is not None and " " in word.value:
-            call.judge.text(word.value, word.span if word.span != (0, 0) else call.span)
-
-
-def _at(call: Call) -> None:
-    if call.name == "atq" or any(word.value in ("-l", "-V", "-c") for word in call.args):
-        return
-    if call.name == "atrm" or any(word.value in ("-d", "-r") for word in call.args):
-        call.note(R2, "at.remove", "removes a job that waits")
-        return
-    call.note(R2, "at.run", "runs commands later, when nobody looks", None, "law 1")
-    if call.stdin:
-        call.judge.text(call.stdin, call.span)
-    elif not any(word.value == "-f" for word in call.args):
-        call.opaque("the commands come from standard input", None, "shell.stdin-code")
+# -- locks, busybox, tracers --------------------------------------------------------------------------------------
 
 
 def _flock(call: Call) -> None:
@@ -572,7 +362,6 @@ PROGRAMS: dict[str, Program] = {
     "nohup": Wrapper("--help --version", bare=0),
     "setsid": Wrapper("-c,--ctty -f,--fork!R1 -w,--wait -h,--help -V,--version"),
     "stdbuf": Wrapper("-i,--input: -o,--output: -e,--error: --help --version"),
-    "unbuffer": Wrapper("-p", flags=("terminal",), level=R2, text="drives a terminal"),
     "time": TIME,
     "gtime": TIME,
     "setarch": custom(lambda call: _setarch(call), plain=True),
@@ -618,16 +407,8 @@ PROGRAMS: dict[str, Program] = {
     "xvfb-run": Wrapper("-a -e: -f: -n: -p: -s: -w:", level=R1, plain=False),
     "watch": WATCH,
     "viddy": WATCH,
-    "xargs": custom(_xargs, plain=True),
-    "parallel": custom(_parallel),
     **many("bash sh dash zsh ksh ash mksh rbash rzsh yash posh ksh93", custom(_shell, plain=True)),
     **many("fish csh tcsh pwsh powershell nu elvish xonsh", custom(lambda call: _foreign_shell(call))),
-    **many("ssh autossh slogin", custom(_ssh)),
-    "sshpass": Wrapper("-p:!secret -f:!read -d: -e -P: -v -h -V", plain=False),
-    "ssh-agent": Wrapper("-a: -c -s -d -D -k!R1 -E: -O: -P: -t:", level=R1, plain=False),
-    "script": custom(_script),
-    **many("tmux screen expect zellij byobu dtach abduco minicom unbuffer", custom(_terminal)),
-    **many("at batch atq atrm", custom(_at)),
     "flock": custom(_flock, plain=True),
     "busybox": custom(_busybox, plain=True),
     "toybox": custom(_busybox, plain=True),

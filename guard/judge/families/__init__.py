@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from guard.judge.engine import Program
 
 _NAMES = {
+    "batches": """
+        parallel xargs
+    """,
     "cloud": """
-        aliyun ansible ansible-config ansible-console ansible-doc ansible-galaxy ansible-inventory ansible-lint
-        ansible-playbook ansible-pull ansible-vault aws awslocal az azcopy b2 bolt bq capistrano cdk cf chalice
-        chef chef-client civo cloudflared copilot datadog doctl eb exo fab firebase fly flyctl gcloud govc
-        gsutil hcloud heroku ibmcloud knife linode-cli mc mina netlify newrelic oci openstack ovhcloud packer pd
-        pulumi puppet railway rclone render s3cmd s4cmd s5cmd salt salt-call salt-key saltstack sam scw
-        sentry-cli serverless sfdx sls snyk supabase tccli terraform terragrunt tofu upctl vagrant vercel
-        vultr-cli wrangler
+        aliyun aws awslocal az azcopy b2 bq cf civo cloudflared copilot datadog doctl eb exo firebase fly flyctl
+        gcloud govc gsutil hcloud heroku ibmcloud linode-cli mc netlify newrelic oci openstack ovhcloud pd
+        railway rclone render s3cmd s4cmd s5cmd sam scw sentry-cli sfdx snyk tccli upctl vercel vultr-cli
+        wrangler
     """,
     "containers": """
         argocd cilium consul crictl ctr docker docker-compose eksctl flux helm istioctl k k3d k9s kind kops
@@ -52,6 +52,15 @@ _NAMES = {
         setsebool shred srm subl tar touch trash trash-empty trash-put truncate uncompress unlink unlzma unrar
         unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo zstd
     """,
+    "forges": """
+        bzr gh gitk glab hg lazygit svn tig
+    """,
+    "infrastructure": """
+        ansible ansible-config ansible-console ansible-doc ansible-galaxy ansible-inventory ansible-lint
+        ansible-playbook ansible-pull ansible-vault bolt capistrano cdk chalice chef chef-client fab knife mina
+        packer pulumi puppet salt salt-call salt-key saltstack serverless sls supabase terraform terragrunt tofu
+        vagrant
+    """,
     "interpreters": """
         R Rscript airflow alertmanager amtool apache2ctl apachectl as bc biolatency black bmake bpftool bpftrace
         bpython c++ caddy cc celery clang clang++ clisp cmake coffee configure containerd convert coredns crash
@@ -72,18 +81,19 @@ _NAMES = {
         tsc tsx uftrace unbound unbound-checkconf unbound-control uvicorn uwsgi valgrind varnishadm varnishd
         vite vue webpack wish wkhtmltopdf wscript xelatex yamllint
     """,
+    "monitors": """
+        atop ausearch bmon btm btop cpupower ctop dmidecode dstat facter faillog fastfetch fuser glances htop
+        hwinfo ifstat iftop inxi iotop iotop-c iotop-py ipmitool lastlog lnstat lshw lsof lspci lstopo
+        lstopo-no-graphics neofetch nethogs nmon nstat nvidia-smi os-prober osqueryi pidstat powertop procinfo
+        ps pv rocm-smi sar screenfetch sensors top
+    """,
     "network": """
-        ab acme.sh aria2c arp arping arptables axel brctl bridge certbot chisel chronyc chronyd conntrack curl
-        curlftpfs delv dhclient dhcpcd dig drill ebtables ethtool fail2ban-client finger firewall-cmd
-        firewall-offline-cmd fping frpc ftp gost gpg gpg2 gpgv grpcurl hciconfig hey host http https hydra
-        ifconfig ifdown ifenslave ifup ip ip-tunnel ip6tables ip6tables-restore ip6tables-save iperf iperf3
-        ipset iptables iptables-legacy iptables-nft iptables-restore iptables-save ipvsadm iwconfig k6 kdig lftp
-        links locust mail mailx masscan mii-tool msmtp mtr mutt nc nc.openbsd nc.traditional ncat ncftp netcat
-        netfilter-persistent netplan netstat nft ngrep ngrok nikto nmap nmcli nmtui nslookup ntalk ntpdate ntpq
-        ntpstat ntptime openssl ping ping6 proxytunnel rcp rfkill rlogin route rpcclient rsh rsync scp sendmail
-        sftp siege smbclient sntp socat sqlmap ss ssh-add ssh-copy-id ssh-keygen ssh-keyscan strongswan swaks
-        talk tc tcpdump tcpflow tcptraceroute telnet tftp tracepath traceroute traceroute6 tshark ufw vconfig
-        vegeta w3m websocat wg wg-quick wget whois wireshark wrk xh youtube-dl yt-dlp zmap
+        arp arping arptables brctl bridge chronyc conntrack delv dhclient dhcpcd dig drill ebtables ethtool
+        fail2ban-client finger firewall-cmd firewall-offline-cmd fping hciconfig host ifconfig ifdown ifenslave
+        ifup ip ip-tunnel ip6tables ip6tables-restore ip6tables-save ipset iptables iptables-legacy iptables-nft
+        iptables-restore iptables-save ipvsadm iwconfig kdig mii-tool mtr netfilter-persistent netplan netstat
+        nft nmcli nmtui nslookup ntpq ntpstat ntptime ping ping6 rfkill route ss ssh-keyscan strongswan tc
+        tcpdump tcptraceroute tracepath traceroute traceroute6 ufw vconfig wg wg-quick whois
     """,
     "packages": """
         add-apt-repository ant apk apt apt-add-repository apt-cache apt-config apt-file apt-get apt-key
@@ -97,6 +107,10 @@ _NAMES = {
         poetry popularity-contest port ppa-purge pyenv qlist raco rbenv rebar3 rpm rush rustup rvm rye sbt scoop
         sdk slackpkg snap stack swupd tasksel tdnf tlmgr turbo unattended-upgrade uv uvx vcpkg virtualenv volta
         winget xbps-install xbps-query xbps-remove yarn yay yum zypper
+    """,
+    "remote": """
+        abduco at atq atrm autossh batch byobu dtach expect minicom screen script slogin ssh ssh-agent sshpass
+        tmux unbuffer zellij
     """,
     "scripts": """
         awk gawk gsed mawk nawk original-awk sed
@@ -127,25 +141,22 @@ _NAMES = {
         zerofree zfs zpool
     """,
     "system": """
-        aa-complain aa-disable aa-enforce aa-status acpi addgroup adduser apparmor_parser arch atop auditctl
-        augenrules aureport ausearch authselect biosdecode bmon btm btop busctl chage chfn chgpasswd chkconfig
-        chpasswd chsh coredumpctl cpu-checker cpuid cpupower crontab ctop dbus-monitor dbus-send delgroup
-        deluser depmod dmesg dmidecode dracut dstat facter faillog fastfetch free fuser gdbus getcap getenforce
-        getent getpcaps getsebool glances gpasswd groupadd groupdel groupmod groups grpconv grub-install
-        grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl htop hwinfo id ifstat iftop init insmod inxi
-        iostat iotop iotop-c iotop-py ipcs ipmitool isainfo journalctl kexec kill killall killall5 kvm-ok last
-        lastb lastlog ldconfig ldd lnstat loadavg locale localectl logger loginctl logrotate lsattr lsb_release
-        lscpu lsdev lshw lsinitramfs lsinitrd lsipc lsirq lslocks lslogins lsmem lsmod lsns lsof lspci lsscsi
-        lstopo lstopo-no-graphics lsusb machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe mpstat
-        neofetch nethogs networkctl newgrp newusers nmon nstat numastat numfmt nvidia-smi os-prober osqueryi
-        pam-auth-update passwd pct pgrep pidof pidstat pkill pmap poweroff powertop procinfo ps pstree pv pvesh
-        pveum pwconv pwdx qdbus qm rc-service rc-status rc-update realm reboot renice resolvectl rmmod rocm-smi
-        runlevel sar screenfetch semodule sensors service sestatus setenforce sg shutdown skill slabtop slay
-        smem snice supervisorctl swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls systemd-cgtop
+        aa-complain aa-disable aa-enforce aa-status acpi addgroup adduser apparmor_parser arch auditctl
+        augenrules aureport authselect biosdecode busctl chage chfn chgpasswd chkconfig chpasswd chsh
+        coredumpctl cpu-checker cpuid crontab dbus-monitor dbus-send delgroup deluser depmod dmesg dracut free
+        gdbus getcap getenforce getent getpcaps getsebool gpasswd groupadd groupdel groupmod groups grpconv
+        grub-install grub-mkconfig grub2-mkconfig grubby halt hostid hostnamectl id init insmod iostat ipcs
+        isainfo journalctl kexec kill killall killall5 kvm-ok last lastb ldconfig ldd loadavg locale localectl
+        logger loginctl logrotate lsattr lsb_release lscpu lsdev lsinitramfs lsinitrd lsipc lsirq lslocks
+        lslogins lsmem lsmod lsns lsscsi lsusb machinectl mcookie mesg mkinitcpio mkinitrd modinfo modprobe
+        mpstat networkctl newgrp newusers numastat numfmt pam-auth-update passwd pct pgrep pidof pkill pmap
+        poweroff pstree pvesh pveum pwconv pwdx qdbus qm rc-service rc-status rc-update realm reboot renice
+        resolvectl rmmod runlevel semodule service sestatus setenforce sg shutdown skill slabtop slay smem snice
+        supervisorctl swapoff swapon sync sysctl systemctl systemd-analyze systemd-cgls systemd-cgtop
         systemd-delta systemd-detect-virt systemd-escape systemd-id128 systemd-path systemd-resolve sysv-rc-conf
-        telinit timedatectl tload top tuned-adm uname update-alternatives update-grub update-initramfs
-        update-rc.d uptime useradd userdel usermod users utmpdump uuidgen vigr vipw virsh virt-what visudo
-        vmstat w wall who whoami write xe xkill xl zkill
+        telinit timedatectl tload tuned-adm uname update-alternatives update-grub update-initramfs update-rc.d
+        uptime useradd userdel usermod users utmpdump uuidgen vigr vipw virsh virt-what visudo vmstat w wall who
+        whoami write xe xkill xl zkill
     """,
     "text": """
         addr2line apropos b2sum b3sum base32 base64 basename basenc bat batcat bzcat c++filt cal cat ccze cheat
@@ -160,17 +171,23 @@ _NAMES = {
         tput tr tree tsort tty unexpand uniq unix2dos unvis usleep vdir vis wc wdiff whatis whereis which
         xmllint xsv xxd xxhsum xzcat yes ypdomainname yq zcat zcmp zdiff zless zmore zstdcat
     """,
+    "transfer": """
+        ab acme.sh aria2c axel certbot chisel chronyd curl curlftpfs frpc ftp gost gpg gpg2 gpgv grpcurl hey
+        http https hydra iperf iperf3 k6 lftp links locust mail mailx masscan msmtp mutt nc nc.openbsd
+        nc.traditional ncat ncftp netcat ngrep ngrok nikto nmap ntalk ntpdate openssl proxytunnel rcp rlogin
+        rpcclient rsh rsync scp sendmail sftp siege smbclient sntp socat sqlmap ssh-add ssh-copy-id ssh-keygen
+        swaks talk tcpflow telnet tftp tshark vegeta w3m websocat wget wireshark wrk xh youtube-dl yt-dlp zmap
+    """,
     "vcs": """
-        bzr gh git git-lfs gitk glab hg lazygit svn tig
+        git git-lfs
     """,
     "wrappers": """
-        abduco ash at atq atrm autossh bash batch busybox bwrap byobu capsh catchsegv cgexec choom chronic
-        chroot chrt cpulimit csh dash dbus-run-session direnv doas dtach dumb-init elvish entr env expect
-        fakeroot faketime firejail fish flock gosu gtime gtimeout ionice ksh ksh93 linux32 linux64 ltrace
-        minicom mksh nice nohup nsenter nu numactl parallel pkexec posh powershell prlimit proxychains pwsh
-        rbash runuser rzsh screen script setarch setpriv setsid sh slogin softlimit ssh ssh-agent sshpass stdbuf
-        strace su su-exec sudo sudoedit systemd-inhibit systemd-run taskset tcsh time timeout tini tmux torsocks
-        toybox unbuffer unshare viddy watch xargs xonsh xvfb-run yash zellij zsh
+        ash bash busybox bwrap capsh catchsegv cgexec choom chronic chroot chrt cpulimit csh dash
+        dbus-run-session direnv doas dumb-init elvish entr env fakeroot faketime firejail fish flock gosu gtime
+        gtimeout ionice ksh ksh93 linux32 linux64 ltrace mksh nice nohup nsenter nu numactl pkexec posh
+        powershell prlimit proxychains pwsh rbash runuser rzsh setarch setpriv setsid sh softlimit stdbuf strace
+        su su-exec sudo sudoedit systemd-inhibit systemd-run taskset tcsh time timeout tini torsocks toybox
+        unshare viddy watch xonsh xvfb-run yash zsh
     """,
 }
 

@@ -11,25 +11,21 @@ EXAMPLES = {
     "R0": ("aws ec2 describe-instances", "aws s3 ls s3://b", "aws sts get-caller-identity",
         "aws --profile p --region r ec2 describe-vpcs --output json", "aws s3api list-buckets", "aws logs tail g",
         "gcloud compute instances list", "gcloud config list", "gcloud projects describe p", "az vm list -o table",
-        "az account show", "terraform show", "terraform state list", "terraform validate",
-        "doctl compute droplet list", "ansible --version", "aws configure list", "aws help",
-        "terraform workspace list", "terraform version", "gsutil ls gs://b", "aws cloudformation describe-stacks"),
+        "az account show", "doctl compute droplet list", "aws configure list", "aws help", "gsutil ls gs://b",
+        "aws cloudformation describe-stacks",),
     "R2": ("aws ec2 start-instances --instance-ids i", "aws s3 cp a s3://b",
         "aws secretsmanager get-secret-value --secret-id x", "aws ssm get-parameter --with-decryption --name x",
         "aws iam create-user --user-name x", "gcloud compute instances create x", "az vm start -n x",
-        "terraform apply", "terraform init", "terraform plan", "aws configure set a b",
-        "gcloud auth print-access-token", "az account get-access-token", "ansible all -m ping",
-        "ansible-playbook x.yml", "aws foo bar", "aws sts get-session-token", "aws --endpoint-url http://x s3 ls",
-        "aws s3 mv a s3://b", "gcloud secrets versions access latest --secret=x", "aws ecr get-login-password",
-        "az keyvault secret show -n x", "terraform console", "gcloud compute instances create list",
-        "gcloud compute ssh list", "aws kms decrypt --x y", "aws lambda invoke --function-name x out"),
+        "aws configure set a b", "gcloud auth print-access-token", "az account get-access-token", "aws foo bar",
+        "aws sts get-session-token", "aws --endpoint-url http://x s3 ls", "aws s3 mv a s3://b",
+        "gcloud secrets versions access latest --secret=x", "aws ecr get-login-password",
+        "az keyvault secret show -n x", "gcloud compute instances create list", "gcloud compute ssh list",
+        "aws kms decrypt --x y", "aws lambda invoke --function-name x out",),
     "R3": ("aws ec2 terminate-instances --instance-ids i", "aws s3 rm s3://b/k", "aws s3 rb s3://b --force",
         "aws rds delete-db-instance --x y", "gcloud compute instances delete x", "gcloud projects delete p",
-        "az group delete -n x", "az vm delete -n x", "terraform destroy", "terraform apply -destroy",
-        "terraform state rm x", "aws s3 sync a s3://b --delete", "pulumi destroy", "gsutil rm -r gs://b",
-        "doctl compute droplet delete 1", "terraform workspace delete x", "aws --region r ec2 delete-vpc --vpc-id x",
-        "ansible all -a 'rm -rf /x'", "aws cloudformation delete-stack --stack-name x",
-        "gcloud sql instances delete x"),
+        "az group delete -n x", "az vm delete -n x", "aws s3 sync a s3://b --delete", "gsutil rm -r gs://b",
+        "doctl compute droplet delete 1", "aws --region r ec2 delete-vpc --vpc-id x",
+        "aws cloudformation delete-stack --stack-name x", "gcloud sql instances delete x",),
 }  # fmt: skip
 
 _AWS_READ = starts("""
@@ -103,6 +99,9 @@ def _aws(call: Call) -> None:
         else:
             tail.append(words[at])
         at += 1
+    for word in tail:
+        if word.value is not None and "file://" in word.value:
+            call.reads(Word(word.span, word.value.partition("file://")[2], (), True))
     call.peer("", 443, "aws")
     if not path or path[0] == "help" or (len(path) > 1 and path[1] == "help"):
         return
@@ -368,51 +367,6 @@ def _gsutil(call: Call) -> None:
     call.note(R3 if gone else R2, f"cloud.gsutil.{verb}", "removes objects" if gone else "copies or changes objects")
 
 
-def _ansible(call: Call) -> None:
-    values = {word.value for word in call.args}
-    if values & {"--version", "--help", "-h"} and "-a" not in values:
-        return
-    call.note(R2, "cloud.ansible", "runs tasks on many machines")
-    args = list(call.args)
-    module = "command"
-    for at, word in enumerate(args[:-1]):
-        if word.value in ("-m", "--module-name"):
-            module = call.value(args[at + 1]) or "?"
-    if call.name == "ansible" and module in (
-        "command",
-        "shell",
-        "raw",
-        "?",
-        "ansible.builtin.shell",
-        "ansible.builtin.command",
-    ):
-        for at, word in enumerate(args[:-1]):
-            if word.value in ("-a", "--args"):
-                call.code(args[at + 1])
-
-
-def _terraform_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
-    if verb in ("output", "stack output") and any(
-        (word.value or "-raw").lstrip("-").startswith(("raw", "json", "show-secrets")) for word in rest
-    ):
-        call.note(R2, "terraform.output", "shows values that are marked as sensitive", None, "law 4")
-    if verb == "apply" and any((word.value or "").lstrip("-") in ("destroy", "auto-approve -destroy") for word in rest):
-        call.note(R3, "terraform.destroy", "destroys infrastructure", None, "terraform reference")
-
-
-TERRAFORM = verbs(
-    "single -chdir:!config -version,--version -help,--help -h,-v",
-    """R0 show|output|state list|state show|validate|version|providers|graph|workspace list|workspace show|
-        metadata functions|help|providers schema
-    R2 providers lock|providers mirror|plan|apply|init|import|refresh|taint|untaint|console|state mv|state "
-    "pull|workspace new|workspace select|login|
-        logout|fmt|get|test|up|preview|run-all|stack init|stack select|stack export|config set|
-        state replace-provider|import|cancel
-    R3 destroy|state rm|state push|workspace delete|force-unlock|stack rm|run-all destroy|apply -destroy|
-        state delete""",
-    flags=("helper",), check=_terraform_check,
-)  # fmt: skip
-
 PROGRAMS: dict[str, Program] = {
     "aws": custom(_aws),
     "awslocal": custom(_aws),
@@ -424,40 +378,8 @@ PROGRAMS: dict[str, Program] = {
     "bq": verbs("--project_id: --location: --format: -q,--quiet -h,--help --dataset_id: --headless "
     "--max_rows_per_request:",
         "R0 ls|show|head|version|help|info|get-iam-policy\nR3 rm|remove", flags=("helper",), protocol="gcloud"),
-    **many("cdk serverless sls chalice supabase", verbs("--version -v -h,--help", "R0 --version|version|help\nR3 "
-    "destroy|remove|delete",
-            none="R2", flags=("helper",))),
     **many("s3cmd mc rclone azcopy b2 s4cmd s5cmd", custom(lambda call: _objects(call))),
-    **many("terraform tofu", TERRAFORM),
-    "terragrunt": verbs("single -version,--version -help,--help -h,-v", "R0 version|help\nR3 destroy|run-all destroy|"
-        "state rm|force-unlock|workspace delete", none="R2", flags=("helper",)),
-    "pulumi": verbs("-C,--cwd:!config -s,--stack: --color: -v: --logtostderr --non-interactive -h,--help -e --emoji",
-        """R0 stack ls|stack history|stack output|about|whoami|logs|version|plugin ls|help|stack tag ls|stack tag get|
-            config get|config
-        R3 destroy|stack rm|state delete|cancel""", flags=("helper",), danger="--show-secrets!secret",
-        details={"config": lambda call, verb, rest: _pulumi_config(call, rest)}),
-    **many("packer", verbs("-version -help -v -h",
-            "R0 version|inspect|validate|plugins installed\nR2 build|init|console|fix|fmt", flags=("helper",))),
-    **many("vagrant", verbs("--version -v -h --no-color",
-            """R0 status|global-status|version|box list|plugin list|snapshot list|port|ssh-config|validate|help
-        R3 destroy|box remove|snapshot delete|box prune""", flags=("helper",))),
-    **many("ansible ansible-playbook ansible-pull ansible-console", custom(_ansible)),
-    **many("ansible-doc ansible-inventory ansible-config ansible-lint",
-        custom(lambda call: call.flag("helper") if call.name in (
-                "ansible-doc",) else call.note(R2, "cloud.ansible", "runs plugins that are not read"))),
-    "ansible-galaxy": verbs("-h --version", "R0 list|collection list|role list|search|info", flags=("helper",)),
-    "ansible-vault": verbs("-h --version", "R2 view|edit|encrypt|decrypt|create|rekey"),
-    **many("salt salt-call puppet chef-client knife chef bolt salt-key saltstack", verbs(
-            "--version", "R0 --version|version|node list|node show|role list|cookbook list\nR3 node "
-            "delete|destroy", none="R2")),
-    **many("fab capistrano mina", verbs("--version -V", "R0 --version", none="R2")),
 }  # fmt: skip
-
-
-def _pulumi_config(call: Call, rest: "list[Word]") -> None:
-    words = [word.value or "?" for word in rest if not (word.value or "?").startswith("-")]
-    if words:
-        call.note(R2, "pulumi.config", "changes the stack's configuration")
 
 
 def _objects(call: Call) -> None:

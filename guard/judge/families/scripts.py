@@ -237,6 +237,8 @@ def _awk(call: Call) -> None:
             call.opaque("an option that is not read here", option.word)
         elif option.name == "-e" and option.value is not None:
             programs.append(option.value)
+        elif option.name == "-v" and option.value is not None:
+            _awk_value(call, option.value)
     has_file = any(option.name in ("-f", "-e", "-E") for option in parsed.options)
     if not has_file and operands:
         programs.append(operands.pop(0))
@@ -249,8 +251,19 @@ def _awk(call: Call) -> None:
     for word in operands:
         value = word.value
         if value is not None and "=" in value and value.split("=", 1)[0].isidentifier():
+            _awk_value(call, word)
             continue
         call.reads(word)
+
+
+def _awk_value(call: Call, word: Word) -> None:
+    """A value given to a variable: the program may read the file that it names."""
+    value = call.value(word)
+    text = (value or "").partition("=")[2]
+    if text.startswith(("/", "~")):
+        if text.startswith("/inet"):
+            call.note(R2, "awk.network", "the program talks over the network", word, "gawk(1)")
+        call.reads(Word(word.span, text, (), True))
 
 
 _REGEX_BEFORE = frozenset("(,{};!&|~=<>+-*%^?:\n")
@@ -285,6 +298,8 @@ def awk_program(call: Call, text: str, word: Word) -> None:
                 call.opaque("an awk program that could not be read", word, "awk.unread")
                 return
             strings.append(text[at + 1 : stop])
+            if text.startswith("/inet", at + 1):
+                call.note(R2, "awk.network", "the program talks over the network", word, "gawk(1)")
             if getline and last == "<":
                 call.reads(Word(word.span, text[at + 1 : stop], (), True))
             last = "string"

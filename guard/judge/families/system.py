@@ -4,33 +4,31 @@ from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.options import Parsed
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
-from guard.judge.tables import names, starts
+from guard.judge.tables import starts
 
 EXAMPLES = {
-    "R0": ("ps aux", "ps -ef --sort=-%cpu", "top -bn1", "free -m", "df -h", "du -sh /var", "uptime", "vmstat 1 3",
-        "iostat -x 1 2", "lscpu", "lsmem", "lspci -v", "lsusb", "dmesg | tail", "dmesg -T", "uname -a", "id bob",
-        "who -a", "w", "last -n 5", "pgrep -a nginx", "pidof sshd", "sysctl net.ipv4.ip_forward", "sysctl -a",
-        "sysctl -n kernel.hostname", "systemctl status nginx", "systemctl list-units --failed", "systemctl --failed",
-        "systemctl is-active ssh", "systemctl cat nginx", "systemctl show -p MainPID nginx",
-        "journalctl -u nginx -n 50", "journalctl -f", "journalctl --disk-usage", "loginctl",
-        "loginctl list-sessions", "timedatectl", "timedatectl status", "hostnamectl", "crontab -l", "kill -l",
-        "kill -0 1", "systemd-analyze blame", "lsmod", "modinfo ext4", "getent passwd",
-        "systemctl --user list-timers", "ulimit -n", "pstree -p", "lsof -i :80", "fuser -v 80/tcp", "nproc", "env",
-        "printenv PATH", "groups", "whoami", "swapon --show", "htop --version", "localectl status",
-        "resolvectl status",),
+    "R0": ("free -m", "df -h", "du -sh /var", "uptime", "vmstat 1 3", "iostat -x 1 2", "lscpu", "lsmem", "lsusb",
+        "dmesg | tail", "dmesg -T", "uname -a", "id bob", "who -a", "w", "last -n 5", "pgrep -a nginx",
+        "pidof sshd", "sysctl net.ipv4.ip_forward", "sysctl -a", "sysctl -n kernel.hostname",
+        "systemctl status nginx", "systemctl list-units --failed", "systemctl --failed", "systemctl is-active ssh",
+        "systemctl cat nginx", "systemctl show -p MainPID nginx", "journalctl -u nginx -n 50", "journalctl -f",
+        "journalctl --disk-usage", "loginctl", "loginctl list-sessions", "timedatectl", "timedatectl status",
+        "hostnamectl", "crontab -l", "kill -l", "kill -0 1", "systemd-analyze blame", "lsmod", "modinfo ext4",
+        "getent passwd", "systemctl --user list-timers", "ulimit -n", "pstree -p", "nproc", "env", "printenv PATH",
+        "groups", "whoami", "swapon --show", "localectl status", "resolvectl status",),
     "R1": ("systemctl start nginx", "systemctl reload nginx", "systemctl restart nginx", "renice -n 5 -p 10",
-        "service nginx restart", "systemctl try-restart app.service"),
-    "R2": ("systemctl stop nginx", "systemctl disable nginx", "systemctl restart sshd", "systemctl daemon-reexec" ,
+        "service nginx restart", "systemctl try-restart app.service",),
+    "R2": ("systemctl stop nginx", "systemctl disable nginx", "systemctl restart sshd", "systemctl daemon-reexec",
         "systemctl mask x", "systemctl reboot", "reboot", "shutdown -r now", "kill 1234", "kill -9 1234",
         "pkill nginx", "killall -9 x", "sysctl -w a=1", "sysctl a=1", "sysctl -p", "dmesg -C", "dmesg -c",
         "journalctl --rotate", "modprobe x", "useradd bob", "usermod -aG sudo bob", "passwd bob", "crontab f",
         "crontab -e", "timedatectl set-time x", "hostnamectl set-hostname x", "systemctl edit nginx", "swapoff -a",
-        "fuser -k 80/tcp", "visudo", "chsh -s /bin/sh bob", "systemctl foo x", "systemctl restart postgresql docker",
+        "visudo", "chsh -s /bin/sh bob", "systemctl foo x", "systemctl restart postgresql docker",
         "service ssh stop", "init 6", "setenforce 0", "loginctl terminate-user bob",
-        "systemctl isolate rescue.target", "top -d 1 -foo", "groupdel x", "sysctl --system",),
+        "systemctl isolate rescue.target", "groupdel x", "sysctl --system",),
     "R3": ("shutdown now", "poweroff", "halt", "systemctl poweroff", "userdel bob", "userdel -r bob", "crontab -r",
         "shutdown -h now", "init 0", "telinit 0", "systemctl halt", "kill -9 -1", "journalctl --vacuum-time=1d",
-        "qm destroy 100"),
+        "qm destroy 100",),
 }  # fmt: skip
 
 _CAREFUL_UNITS = starts("""
@@ -220,45 +218,6 @@ def _getent(call: Call) -> None:
         _resolve(call, base, words[1:])
 
 
-def _ps(call: Call, parsed: Parsed) -> None:
-    """`ps e` (the old style, without a dash) and the column `environ` show the environment of other processes."""
-    for at, word in enumerate(call.args):
-        value = word.value or ""
-        if (
-            (not value.startswith("-") and value.isalpha() and "e" in value and len(value) < 8 and at == 0)
-            or (not value.startswith("-") and value in ("e", "eww", "ewww", "ew") and at)
-            or "environ" in value
-        ) and "--" not in value:
-            if value.startswith("-") and "environ" not in value:
-                continue
-            call.effect("secret-read", "/proc/*/environ")
-            call.note(R2, "path.secret", "shows the environment of other processes", word, "law 4")
-            return
-
-
-def _nvidia(call: Call) -> None:
-    """nvidia-smi has options of several letters after one dash, so each word is looked up whole."""
-    skip = False
-    for word in call.args:
-        value = word.value or "?"
-        name = value.partition("=")[0]
-        if skip:
-            skip = False
-        elif name in _NVIDIA_VALUES:
-            skip = name == value
-            if name in ("-f", "--filename"):
-                call.note(R1, "nvidia.file", "writes what it shows to a file", word)
-        elif not (name in _NVIDIA_READS or name.startswith(("--query-", "--help-query-"))):
-            call.note(R2, "nvidia.change", "changes how the graphics card runs, or is not known", word)
-
-
-_NVIDIA_VALUES = names("-i --id -l --loop -lms --loop-ms -d --display --format -f --filename -s -c --count -o -m")
-_NVIDIA_READS = names("""
--q --query -L --list-gpus -x --xml-format -h --help -v --version -B --list-excluded-gpus -u --unit --dtd topo dmon pmon
--p2p -lgip -lgi -lgipp -lcip -lci --list-gpu-instances --list-compute-instances -e -q -a
-""")
-
-
 def _zfs_like(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
     """`xl dmesg -c` clears what it shows."""
     if verb == "dmesg" and any((word.value or "-c").startswith("-c") for word in rest):
@@ -292,33 +251,7 @@ _CTL = (
 )
 
 
-def _inventory(call: Call) -> None:
-    """Tools that list hardware or facts and have ways to change it: only their plain listings are known."""
-    words = [word.value or "?" for word in call.args]
-    plain = {
-        "hwinfo": ("--short", "--cpu", "--disk", "--memory", "--netcard", "--network", "--pci", "--usb", "--gfxcard",
-                   "--sound", "--all", "--help", "--version", "--bios", "--partition", "--monitor", "--listmd"),
-        "os-prober": (), "facter": ("-j", "--json", "-y", "--yaml", "--version", "--help", "-p"),
-        "rocm-smi": ("-a", "-i", "-t", "-u", "-P", "-f", "-g", "--showallinfo", "--showid", "--showtemp", "--showuse",
-                     "--showpower", "--showmeminfo", "--showproductname", "--showdriverversion", "--json", "--help",
-                     "vram", "all", "gtt"),
-        "osqueryi": ("--version", "--help", "--json", "--csv", "--line", "--list"),
-        "ipmitool": ("sdr", "sensor", "sel", "fru", "chassis", "status", "list", "elist", "info", "print", "lan", "mc",
-                     "-V", "-h", "power", "bmc", "type", "Temperature", "Fan", "1", "user_"),
-    }[call.name]  # fmt: skip
-    for at, word in enumerate(words):
-        if word not in plain and not (call.name == "facter" and not word.startswith("-")):
-            call.note(R2, f"{call.name}.unread", f"{word} is not a known listing of {call.name}", call.args[at])
-            return
-    call.need("block")
-
-
 PROGRAMS: dict[str, Program] = {
-    "ps": reader("", operands="data", check=_ps),
-    "lspci": reader("-q!net -Q!net -M!R2 -H!R2 -A: -O: -p: -i: -s: -d: -F:!read -v -vv -vvv -n -nn -k -x -t -m -mm -D "
-        "-P -PP -b --version -g", operands="data", unknown="R2"),
-    "lshw": reader("single -dump:!write -class,-C,-c: -disable: -enable: -short -businfo -sanitize -numeric -quiet "
-        "-notime -json -xml -html -version -help -X!R2 -log:!write", operands="data", unknown="R2"),
     **many("free uptime vmstat mpstat iostat lscpu lsmem lsusb lsmod modinfo uname id who w "
         "users groups whoami pgrep pidof pstree pmap pwdx "
         "lastb last slabtop tload runlevel cpuid biosdecode numastat acpi lsipc "
@@ -329,71 +262,8 @@ PROGRAMS: dict[str, Program] = {
         "loadavg locale cpu-checker kvm-ok virt-what "
         "getcap getpcaps lsattr numfmt isainfo uuidgen mcookie lsb_release hostid "
         "smem aureport", reader("", operands="data"),),
-    **many("nstat ifstat lnstat", reader("-d:!R2 -r,--reset!R1 -s,--noupdate -z,--zeros -a,--ignore -j,--json "
-    "-p,--pretty "
-            "-t: -n -e -h -V -i: -S -l -T -v -b -w -q -A -I", operands="data", unknown="R2")),
-    "ausearch": reader("--checkpoint:!write", operands="data", unknown="R0"),
-    "procinfo": reader("-f -n: -m -a -d -D -b -i -s -v -h -r", operands="data", unknown="R2"),
-    **many("hwinfo os-prober rocm-smi ipmitool osqueryi facter", custom(lambda call: _inventory(call))),
-    "cpupower": verbs("-c,--cpu: -h,--help -v,--version", "R0 "
-    "frequency-info|idle-info|info|monitor|powercap-info|help"),
     "arch": reader("", operands="none"),
-    "lastlog": reader("-C,--clear!R2 -S,--set!R2 -b,--before: -t,--time: -u,--user: -R,--root:!R2 -h,--help",
-        operands="data", unknown="R2"),
-    "faillog": reader("-a -u: -t: -l:!R2 -m:!R2 -r!R2 -R:!R2 -h", operands="data", unknown="R2"),
-    "dmidecode": reader(
-        "--dump-bin:!write --from-dump:!read -s: -t: -q -u -d:!R2 -H: --no-sysfs -V -h --string: --type: "
-        "--dump --oem-string:", operands="data", unknown="R2"),
-    "sensors": reader("-s,--set!R2 -c:!read --bus-list -u -A -f -j -v -h", operands="data", unknown="R2"),
-    "inxi": reader("-A -B -b -C -c: -D -d -E -e -F -f -G -I -J -j -L -l -M -m -N -n -o -P -p -R -r -S -s -t: -u -v: "
-    "-x -xx "
-        "-xxx -y: -Z -z --filter --no-host --max-wrap: --full --basic --cpu --memory --disk --graphics --network "
-        "--audio "
-        "--partition --system --machine --sensors --slots --usb --processes: --raid --repos --help -h --version -V "
-        "--recommends --color: --tty --no-sudo -a --admin -Y: -i!net -w!net -W!net -U!R2", operands="data",
-        unknown="R2", plain=False),
     "utmpdump": reader("-f -r,--reverse!ok -o,--output:!write -h -V", unknown="R2"),
-    **many("lstopo lstopo-no-graphics", reader("--of,--output-format: --only: --no-io --physical --logical -v -s -c "
-    "-p -l "
-            "--whole-system --merge --no-legend --version --help", operands="write", plain=False, unknown="R2")),
-    "pv": reader("-o,--output:!write -P,--pidfile:!write -R,--remote:!R2 -d,--watchfd: "
-        "-U,--store-and-forward:!write -S --stop-at-size -s: -L: -i: -w: -H: -N: -F: -D: -B: -p -t -e -r "
-        "-a -b -n -q -W -l -0 -f -c -E -Z: -C -Y -K -X -v -h -V -I -T -A: -m: -x: -g -k -8 -u:", unknown="R2"),
-    "neofetch": table("--version --help", operands="data", level="R1", text="writes a configuration when it has none"),
-    **many("screenfetch fastfetch", reader("-n -N -v -V -E -w -A: -D: -L -s!R2 -S:!exec -c:!exec -l:,--logo: "
-    "--version --help "
-            "-h --structure: --format: --json --show-errors --pipe", operands="data", plain=False, unknown="R2",
-            check=lambda call, parsed: call.flag("helper"))),
-    "pidstat": reader("-e:!exec -T: -C: -G: -p: -U? -d -D -h -H -I -l -r -R -s -t -u -v -V -w --dec: --human -[0-9]",
-        operands="data", unknown="R2"),
-    "sar": reader("-o:!write -f: -A -b -B -C -d -F -h -H -I: -m: -n: -p -P: -q -r -R -S -t -u -v -V -w -W -y -z -s? "
-        "-e? -i: -[0-9]", operands="data", unknown="R0"),
-    "dstat": reader("--output:!write", operands="data", unknown="R0"),
-    "top": reader("-b,--batch -n,--iterations: -d,--delay: -p,--pid: -u: -U: -H -i -c -o: -s -S -w? -1 -e: -E: -h "
-        "-v -O -l: -F -R -stats: -A", operands="data", unknown="R2"),
-    **many("htop btop ctop btm", reader("-d,--delay: -u,--user: -s,--sort-key: -p,--pid: -t,--tree -C,--no-color -M "
-    "-H? "
-            "-F,--filter: -h,--help -V,-v,--version -n,--max-iterations: --readonly -a -f -i -r -lc -p: --preset: "
-            "-b --basic -R,--rate: -T", operands="data", plain=False, unknown="R2")),
-    "atop": reader("-w:!write -r: -P: -b: -e: -L: -a -A -C -M -D -N -g -m -d -n -u -p -s -c -v -o -y -R -1 -f -F -G "
-    "-l -i -V "
-        "-x -S -t:", operands="data", plain=False, unknown="R2"),
-    "glances": reader("-1 -2 -3 -4 -t,--time: -q,--quiet -h,--help -V,--version --stdout: --stdout-csv: --stdout-json: "
-        "--stop-after: --percpu -f,--process-filter: -b,--byte --fahrenheit --disable-plugin: --disable-process "
-        "--tree --process-short-name --sort-processes:", operands="data", plain=False, unknown="R2"),
-    "nmon": reader("-h -s: -c: -f!R1 -F:!write -x!R1 -X!R1 -r: -t -T -d -l: -g: -N -V -b -B -m:!R1", operands="data",
-        plain=False, unknown="R2"),
-    **many("iotop iotop-c iotop-py", reader("-o,--only -b,--batch -n,--iter: -d,--delay: -p,--pid: -u,--user: "
-    "-P,--processes "
-            "-a,--accumulated -k,--kilobytes -t,--time -q,--quiet -h,--help --version", operands="data", unknown="R2",
-            plain=False)),
-    **many("iftop nethogs bmon", reader("-i: -n -N -p -b -B -P -t -s: -L: -f: -F: -m: -d: -v: -c: -a -C -l -x -h -V "
-    "-r: -o: "
-            "-R: -U", operands="data", unknown="R2", plain=False)),
-    "powertop": reader("-r,--html?!R1 -C,--csv?!R1 -w,--workload:!exec -c,--calibrate!R2 -a,--auto-tune!R2 "
-    "-i,--iteration: "
-        "-t,--time: -q,--quiet -s: --debug -V,--version -h,--help -x,--extech:!R2 -Z,--auto-tune-dump", operands="data",
-        unknown="R2", plain=False),
     "dmesg": reader("-C,--clear!R2 -c,--read-clear!R2 -D,--console-off!R2 -d,--show-delta -E,--console-on!R2 "
         "-e,--reltime -F,--file:!read -f,--facility: -H,--human -k,--kernel -L,--color? "
         "-l,--level: -n,--console-level:!R2 -P,--nopager --noescape -p,--force-prefix -r,--raw "
@@ -418,26 +288,27 @@ PROGRAMS: dict[str, Program] = {
             show-seat
         R1 lock-session|unlock-session|lock-sessions|unlock-sessions|activate
         R2 terminate-session|terminate-user|terminate-seat|kill-session|kill-user|enable-linger|disable-linger|
-        attach|flush-devices""", need="bus", plain=True),
+        attach|flush-devices""", anywhere=True, need="bus", plain=True),
     "timedatectl": verbs(_CTL,
         """R0 status|show|list-timezones|timesync-status|show-timesync
-        R2 set-time|set-timezone|set-ntp|set-local-rtc|ntp-servers|revert""", need="bus", plain=True),
+        R2 set-time|set-timezone|set-ntp|set-local-rtc|ntp-servers|revert""", anywhere=True, need="bus", plain=True),
     "hostnamectl": verbs(
         _CTL,
         "R0 status|show|hostname|icon-name|chassis|deployment|location\nR2 set-hostname|set-icon-name|set-chassis|"
-        "set-deployment|set-location", need="bus", plain=True, details=dict.fromkeys(("hostname", "icon-name",
+        "set-deployment|set-location", anywhere=True, need="bus", plain=True, details=dict.fromkeys(("hostname",
+            "icon-name",
                 "chassis", "deployment", "location"), _hostname_verb)),
     "localectl": verbs(_CTL,
         """R0 status|list-locales|list-keymaps|list-x11-keymap-models|list-x11-keymap-layouts|list-x11-keymap-variants|
         list-x11-keymap-options
-        R2 set-locale|set-keymap|set-x11-keymap""", need="bus", plain=True),
+        R2 set-locale|set-keymap|set-x11-keymap""", anywhere=True, need="bus", plain=True),
     **many("resolvectl systemd-resolve", verbs(
             _CTL + " -4 -6 -i,--interface: -t,--type: -c,--class: --legend: --cache: --search: --raw --statistics "
             "--status",
             """R0 status|statistics|query|service|openpgp|tlsa|dns|domain|default-route|llmnr|mdns|dnsovertls|
                 dnssec|nta|
         show-cache|show-server-state|monitor
-        R2 flush-caches|reset-statistics|reset-server-features|revert|log-level""", need="bus", details={
+        R2 flush-caches|reset-statistics|reset-server-features|revert|log-level""", need="bus", anywhere=True, details={
                 "query": _resolve, "service": _resolve, "openpgp": _resolve, "tlsa": _resolve}, check=lambda call,
             verb, rest, level: call.note(R2, "resolved.set", "sets a link's name servers") if verb in ("dns",
                 "domain", "default-route", "llmnr", "mdns", "dnsovertls", "dnssec",
@@ -445,17 +316,18 @@ PROGRAMS: dict[str, Program] = {
                         w.value or "").startswith("-")]) > 1 else None)),
     "networkctl": verbs(_CTL + " -s,--stats",
         """R0 list|status|lldp|label|cat
-        R2 up|down|renew|forcerenew|reconfigure|reload|delete|edit|mask|unmask""", need="bus", plain=True),
+        R2 up|down|renew|forcerenew|reconfigure|reload|delete|edit|mask|unmask""", anywhere=True, need="bus", plain=True),
     "machinectl": verbs(_CTL,
         """R0 list|status|show|list-images|image-status|show-image
         R2 start|login|shell|enable|disable|poweroff|reboot|terminate|kill|copy-to|copy-from|bind|clone|rename|
         read-only|pull-tar|pull-raw|import-tar
-        R3 remove|clean|set-limit""", need="bus"),
+        R3 remove|clean|set-limit""", need="bus", anywhere=True),
     "coredumpctl": verbs(_CTL + " -1 -S: -U: -r -F: -D: --file: --directory:", "R0 list|info\nR2 dump|debug|gdb",
-        need="bus"),
+        need="bus", anywhere=True),
     "busctl": verbs(_CTL + " --address:!R2 --show-machine --unique --acquired --activatable --match: --size: --list "
         "--expect-reply: --auto-start: --allow-interactive-authorization: --timeout: --verbose -N",
-        "R0 list|status|tree|introspect|get-property\nR2 call|set-property|emit|monitor|capture", need="bus"),
+        "R0 list|status|tree|introspect|get-property\nR2 call|set-property|emit|monitor|capture", need="bus",
+            anywhere=True),
     **many("dbus-send gdbus qdbus dbus-monitor", table("", operands="data", level="R2",
             text="talks to other programs over the bus")),
     "systemd-analyze": verbs(
@@ -464,7 +336,7 @@ PROGRAMS: dict[str, Program] = {
         """R0 time|blame|critical-chain|plot|dot|dump|cat-config|unit-paths|calendar|timestamp|timespan|security|verify|
         condition|exit-status|capability|syscall-filter|filesystems|inspect-elf|unit-files|fdstore|architectures|
         has-tpm2|pcrs|srk
-        R2 log-level|log-target|service-watchdogs|set-log-level""", need="bus"),
+        R2 log-level|log-target|service-watchdogs|set-log-level""", need="bus", anywhere=True),
     "service": custom(_service),
     "rc-service": custom(_service),
     **many("rc-status", reader("", operands="data")),
@@ -511,12 +383,6 @@ PROGRAMS: dict[str, Program] = {
         check=lambda call, parsed: None if parsed.has(
             "-d") else call.note(R2, "logs.rotate", "rotates logs and runs their scripts"), unknown="R2"),
     **many("lslogins", reader("", operands="data")),
-    "nvidia-smi": custom(_nvidia),
-    "lsof": reader("", operands="data", need="observe", plain=False, check=lambda call, parsed: [call.note(R1,
-                "lsof.cache", "writes a cache or map file", word) for word in call.args
-            if (word.value or "").startswith(("-D", "+m"))] and None),
-    "fuser": reader("-a,--all -c -f -i -k,--kill!R2 -l,--list-signals -M -m,--mount -n,--namespace: -s -u,--user "
-        "-v,--verbose -w -V -4 -6 --inode -I", operands="data", need="observe", plain=False, unknown="R2"),
     "ldd": table("", operands="data", level="R2", text="ldd can run the program that it looks at",
         rule="program.ldd"),
     "ldconfig": table("-p,--print-cache!ok -v -V --version --help -N -X", operands="data", check=lambda call,

@@ -12,10 +12,10 @@ EXAMPLES = {
         "git remote get-url origin", "git stash list", "git rev-parse HEAD", "git ls-files", "git blame f",
         "git config --get user.name", "git config -l", "git --no-pager log", "git grep foo", "git reflog",
         "git describe --tags", "git shortlog -sn", "git worktree list", "git submodule status",
-        "git ls-remote origin", "git fetch --dry-run", "git branch --list 'x*'", "git push --dry-run", "gh pr list",
+        "git ls-remote origin", "git fetch --dry-run", "git branch --list 'x*'", "git push --dry-run",
         "git -c color.ui=false diff", "git clean -n",),
     "R1": ("git add .", "git commit -m x", "git stash", "git checkout -b x", "git switch main", "git branch x",
-        "git tag v1", "git fetch", "git init", "git config user.name x"),
+        "git tag v1", "git fetch", "git init", "git config user.name x",),
     "R2": ("git pull", "git push", "git merge x", "git clone https://x/y", "git -c core.pager=x log",
         "git -c core.fsmonitor=x status", "git --exec-path=/x status", "git ls-remote --upload-pack=x y",
         "git diff --ext-diff", "git grep -Ox foo", "git grep --open-files-in-pager=x foo", "git bisect run x",
@@ -27,8 +27,8 @@ EXAMPLES = {
         "git checkout -- f", "git checkout .", "git restore f", "git branch -D x", "git stash drop",
         "git stash clear", "git filter-branch --all", "git reflog expire --all", "git gc --prune=now",
         "git rebase main", "git commit --amend", "git tag -d v1", "git push --force-with-lease",
-        "git worktree remove -f x", "git checkout -f main", "git update-ref -d x", "git switch --discard-changes x",
-        "git rm -rf x",),
+        "git worktree remove -f x", "git checkout -f main", "git update-ref -d x",
+        "git switch --discard-changes x", "git rm -rf x",),
 }  # fmt: skip
 
 _HARMLESS_SETTINGS = starts("""
@@ -123,17 +123,9 @@ def _branch(call: Call, verb: str, rest: "list[Word]") -> None:
         call.note(R2, "git.branch.delete", "removes or replaces a branch")
     elif _has(
         options,
-        "-m",
-        "-c",
-        "--move",
-        "--copy",
-        "--set-upstream-to",
-        "-u",
-        "--unset-upstream",
-        "--edit-description",
-        "--set-upstream",
-        "--track",
-        "-t",
+        *starts(
+            "-m -c --move --copy --set-upstream-to -u --unset-upstream --edit-description --set-upstream --track -t"
+        ),
     ):
         call.note(R1, "git.branch.change", "changes a branch")
     elif _names(rest) and not _has(options, *_LISTING, "-a", "-r", "--all", "--remotes", "--show-current"):
@@ -174,19 +166,7 @@ def _tag(call: Call, verb: str, rest: "list[Word]") -> None:
 def _checkout(call: Call, verb: str, rest: "list[Word]") -> None:
     options, operands, _ = _words(rest)
     discards = (
-        _has(
-            options,
-            "-f",
-            "--force",
-            "--discard-changes",
-            "--ours",
-            "--theirs",
-            "-p",
-            "--patch",
-            "-B",
-            "-C",
-            "--pathspec-from-file",
-        )
+        _has(options, *starts("-f --force --discard-changes --ours --theirs -p --patch -B -C --pathspec-from-file"))
         or "--" in operands
     )
     paths = [item for item in operands if item not in ("-",)]
@@ -259,15 +239,7 @@ def _config(call: Call, verb: str, rest: "list[Word]") -> None:
     options, operands, dynamic = _words(rest)
     if _has(
         options,
-        "--get",
-        "--get-all",
-        "--get-regexp",
-        "-l",
-        "--list",
-        "--get-urlmatch",
-        "--get-color",
-        "--get-colorbool",
-        "--name-only",
+        *starts("--get --get-all --get-regexp -l --list --get-urlmatch --get-color --get-colorbool --name-only"),
     ) and not _has(options, "--add", "--unset", "--edit", "-e"):
         return
     if operands[:1] in (["list"], ["get"]):
@@ -281,16 +253,8 @@ def _config(call: Call, verb: str, rest: "list[Word]") -> None:
         return
     name = (operands[1] if operands[:1] == ["set"] and len(operands) > 1 else operands[0] if operands else "").lower()
     harmless = name.startswith(
-        (
-            "user.",
-            "color.",
-            "advice.",
-            "push.default",
-            "pull.rebase",
-            "branch.",
-            "init.defaultbranch",
-            "core.autocrlf",
-            "merge.conflictstyle",
+        starts(
+            "user. color. advice. push.default pull.rebase branch. init.defaultbranch core.autocrlf merge.conflictstyle"
         )
     )
     call.note(
@@ -524,36 +488,6 @@ GIT = verbs(
 )  # fmt: skip
 
 
-def _auth(call: Call, verb: str, rest: "list[Word]") -> None:
-    if any((word.value or "-t").startswith("-t") for word in rest):
-        call.note(R2, "forge.token", "shows a token", None, "law 4")
-
-
-def _api(call: Call, verb: str, rest: "list[Word]") -> None:
-    """`gh api PATH` asks with GET unless fields, a body or another method are given."""
-    parsed = _API.parse(rest)
-    method = parsed.value("-X")
-    gone = method is not None and (method.value or "").upper() == "DELETE"
-    paths = parsed.operands
-    if (
-        gone
-        or parsed.unknown
-        or any(option.action for option in parsed.options)
-        or (method is not None and (method.value or "").upper() not in ("GET", "HEAD"))
-        or len(paths) != 1
-        or call.value(paths[0]) is None
-        or "graphql" in (paths[0].value or "graphql")
-        or "://" in (paths[0].value or "")
-    ):
-        call.note(R3 if gone else R2, "forge.api", "changes something, or sends what the text does not tell")
-
-
-_API = Grammar(
-    "-X,--method: -H,--header: -q,--jq: -t,--template: -i,--include --paginate --slurp --silent --cache: "
-    "--hostname: -p,--preview: --verbose -f,--raw-field:!net -F,--field:!net --input:!net"
-)
-
-
 def _second(call: Call, verb: str, rest: "list[Word]") -> None:
     """Verbs whose second word says whether they read."""
     what = next((word.value for word in rest if word.value is not None and not word.value.startswith("-")), "")
@@ -567,36 +501,7 @@ def _second(call: Call, verb: str, rest: "list[Word]") -> None:
     call.note(R2, f"git.{verb}", f"git {verb} {what}".rstrip())
 
 
-_FORGE = """R0 pr list|pr view|pr status|pr diff|pr checks|issue list|issue view|issue status|repo view|
-        repo list|run list|
-        run view|run watch|workflow list|workflow view|release list|release view|gist list|gist view|auth status|
-        label list|search repos|search issues|search prs|search code|search commits|status|cache list|secret list|
-        variable list|ssh-key list|gpg-key list|org list|project list|project view|ruleset list|ruleset view|mr list|
-        mr view|mr diff|ci list|ci status|ci view|ci trace|pipeline list|version|help|config list|config get|
-        alias list|extension list
-R1 pr checkout|issue comment|pr comment|pr review|issue create|pr create|repo clone|gist clone|issue reopen|
-        pr reopen|pr ready|repo fork
-R0 api
-R2 auth token|auth login|workflow run|pr merge|pr close|issue close|run rerun|run cancel|release create|
-        release upload
-R3 repo delete|release delete|issue delete|gist delete|secret delete|variable delete|repo archive|run delete|
-        cache delete|ssh-key delete|label delete|project delete|release delete-asset"""  # fmt: skip
-
-
 PROGRAMS: dict[str, Program] = {
     **many("git", custom(_git)),
-    **many("gh glab", verbs("-R,--repo: --hostname: -h,--help --version", _FORGE, flags=("helper", "egress"),
-            danger="-w,--web!R1 --show-token!secret", details={"api": _api, "auth status": _auth})),
-    **many("svn hg bzr", verbs(
-            "-R: --cwd: -q -v --config:!R2 --config-option:!R2 --debugger!R2 --version -h --help --username: "
-            "--password:!secret --non-interactive",
-            """R0 status|st|log|diff|info|list|ls|cat|blame|annotate|proplist|propget|heads|branches|tags|
-                parents|identify|id|
-        summary|manifest|files|paths|root|version|help
-        R3 strip|revert|purge""", flags=("helper",),
-            danger="--diff-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write")),
-    "tig": verbs("-v,--version -h,--help", "R0 status|log|show|blame|grep|refs|stash|reflog", none="R0",
-        flags=("helper",)),
-    **many("lazygit gitk", verbs("-v,--version", "R0 --version", none="R2", flags=("helper",))),
     "git-lfs": verbs("", "R0 ls-files|status|env|version|locks"),
 }  # fmt: skip

@@ -1,0 +1,117 @@
+"""xargs and parallel: a command for each of many inputs. Source: xargs(1), parallel(1)."""
+
+from guard.judge.engine import R2, Call, Program
+from guard.judge.options import Grammar
+from guard.judge.rules import custom, perform
+from guard.judge.shell.syntax import Expansion, Word
+from guard.judge.shell.words import unknown
+from guard.judge.wrappers import plain_text
+
+EXAMPLES = {
+    "R0": ("xargs -n1 echo", "ls | xargs -I{} stat {}", "find . -name x | xargs -0 grep -l foo",
+        "parallel echo ::: a b",),
+    "R2": ("xargs -I{} sh -c 'echo {}'", "find . | xargs -a f rm", "parallel < jobs",),
+    "R3": ("xargs rm -rf", "parallel rm -rf ::: a b", "find . | xargs -I % sh -c 'rm -rf %'",
+        "xargs -n 1 -P 4 sudo rm -rf",),
+}  # fmt: skip
+
+_XARGS = Grammar(
+    "posix -0,--null -a,--arg-file:!read -d,--delimiter: -E: -e,--eof? -I: -i,--replace? -J: -L: -l,--max-lines? "
+    "-n,--max-args: -o,--open-tty -P,--max-procs: -p,--interactive --process-slot-var: -r,--no-run-if-empty -R: "
+    "-s,--max-chars: -S: --show-limits -t,--verbose -x,--exit --help --version"
+)
+
+
+def _xargs(call: Call) -> None:
+    parsed = _XARGS.parse(call.args)
+    perform(call, parsed)
+    for word in parsed.unknown:
+        call.note(R2, "xargs.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+    words = list(call.args[parsed.rest :])
+    if not words:
+        return
+    holder = ""
+    for option in parsed.options:
+        if option.name in ("-I", "-J") or option.name in ("-i", "--replace"):
+            holder = (call.value(option.value) or "{}") if option.value is not None else "{}"
+    if holder:
+        words = [_filled(word, holder) for word in words]
+    else:
+        words.append(unknown(words[-1].span, splits=True, appended=True))
+    call.argv(words, stdin=None)
+
+
+def _filled(word: Word, holder: str) -> Word:
+    """A word with the replacement string as a hole."""
+    text = word.value
+    if text is None or holder not in text:
+        return word
+    parts: list[str | Expansion] = []
+    for index, piece in enumerate(text.split(holder)):
+        if index:
+            parts.append(Expansion("param", "", True))
+        if piece:
+            parts.append(piece)
+    return Word(word.span, None, tuple(parts), True, False, False, appended=True)
+
+
+_PARALLEL = Grammar(
+    "posix -0,--null -j,--jobs,-P,--max-procs: -k,--keep-order -n,--max-args: -N: -L: -l? -m -X -I: "
+    "-i? -d,--delimiter: -a,--arg-file:!read "
+    "-C,--colsep: -q,--quote -t,--verbose -v --bar --eta --progress --dry-run,--dryrun --halt: "
+    "--timeout: --retries: --delay: "
+    "--tag --line-buffer,--lb --no-run-if-empty,-r -u,--ungroup --group --will-cite --pipe --block: "
+    "--load: --memfree: --nice: "
+    "--citation!R2 --joblog:!write --results:!write --resume --tmpdir: -S,--sshlogin:!R2 "
+    "--sshloginfile:!R2 --env: --wd:,--workdir: "
+    "--transferfile:!R2 --return:!R2 --cleanup!R2 --tmux!R2 --shuf --max-lines: --help --version "
+    "--plain --silent --xargs --trim: --tagstring:"
+)  # fmt: skip
+
+
+def _parallel(call: Call) -> None:
+    parsed = _PARALLEL.parse(call.args)
+    perform(call, parsed)
+    for word in parsed.unknown:
+        call.note(R2, "parallel.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+    words = list(call.args[parsed.rest :])
+    command: list[Word] = []
+    inputs: list[list[Word]] = []
+    for word in words:
+        if word.value in (":::", ":::+", "::::", "::::+"):
+            inputs.append([])
+        elif inputs:
+            inputs[-1].append(word)
+        else:
+            command.append(word)
+    if not command:
+        if inputs:
+            for word in inputs[0]:
+                call.code(word)
+        else:
+            call.opaque("parallel runs the lines it reads", None, "shell.stdin-code")
+            if call.stdin:
+                call.judge.text(call.stdin, call.span)
+        return
+    text = " ".join(word.shape for word in command)
+    if any(word.value is None for word in command):
+        call.opaque("a shell reads an expansion's value again", None, "shell.dynamic-code")
+    filled = text.replace("{}", "X").replace("{.}", "X").replace("{/}", "X").replace("{1}", "X").replace("{2}", "X")
+    known = [word for group in inputs for word in group]
+    if known and all(word.value is not None and plain_text(word.value) for word in known):
+        filled = filled if filled != text else f"{text} {known[0].value}"
+        call.judge.text(filled, call.span)
+        call.argv([_filled(word, "{}") for word in command])
+        return
+    if len(command) == 1 and any(char in text for char in " ;|&"):
+        call.opaque("a shell reads the input lines again", None, "shell.dynamic-code")
+        call.judge.text(filled, call.span)
+        return
+    # GNU parallel quotes what it puts in, so the input is data to the command.
+    call.argv([_filled(word, "{}") for word in command] + [unknown(call.span, splits=True, appended=True)])
+
+
+PROGRAMS: dict[str, Program] = {
+    "xargs": custom(_xargs, plain=True),
+    "parallel": custom(_parallel),
+}  # fmt: skip
