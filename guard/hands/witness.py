@@ -20,6 +20,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -129,8 +130,8 @@ class Witness:
         """Stops listening. The witness goes on, and records the end by itself."""
         assert self._process.stdout is not None
         self._process.stdout.close()
-        # The zombie of a witness that ends later is init's once we are gone; Popen must not warn about it.
-        self._process.returncode = self._process.poll() or 0
+        # Somebody has to collect it when it ends, or a shell that lives long gathers zombies.
+        threading.Thread(target=self._process.wait, daemon=True, name=f"witness {self.pid}").start()
 
 
 def stop(pid: int, start: int) -> bool:

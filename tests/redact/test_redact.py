@@ -56,8 +56,15 @@ def test_planted_secret_is_gone_from_text_and_stream(name, text, secret):
 def test_planted_secrets_survive_no_chunking(forms, between, sizes):
     text = "".join(f"{text}\n\n{between}" for _, text, _ in forms)
     shown = streamed(REDACTOR, text, sizes)
+    # What stands in the text beside the secrets may look like a piece of one.
+    beside = text
     for _, _, secret in forms:
-        assert not survives(secret, shown.replace(between, ""))
+        beside = beside.replace(secret, "\0")
+    for _, _, secret in forms:
+        for line in secret.split("\n"):
+            size = max(1, min(len(line), 6))
+            windows = {line[at : at + size] for at in range(len(line) - size + 1)}
+            assert not [window for window in windows if window in shown and window not in beside]
     once = REDACTOR.text(text)
     assert REDACTOR.text(once) == once
 
