@@ -21,6 +21,11 @@ STUBS = ("kk", "ls", "df", "cat", "id", "stat", "head", "sort", "rm", "touch", "
 """Programs that only write down how they were called, in `Recorder`."""
 
 SHAPES = (
+    "x=a; ls {b,c}$x",
+    "x=a; xb=c; ls $x{b,_}",
+    "x=a; ls \"$x\"{b,c}",
+    "ls {a,$}x",
+    "ls {1..3}{a,}",
     "ls -l /srv", "df -h | head -n 3", "cat a b; id", "stat 'a b' \"c d\"", "ls a\\ b $'c\\td'", "cat <<E\nhi\nE",
     "ls; df",
     'cat <<"E"\n$(kk)\nE\nid', "echo \"$(id -u)\"", "x=$(stat a); echo \"$x\"", "for i in 1 2; do ls $i; done",

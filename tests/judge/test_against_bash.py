@@ -34,7 +34,8 @@ def unread(assessment: Judged, calls: list[list[str]]) -> list[list[str]]:
 def test_every_call_that_bash_makes_was_read(shape, recorder):
     calls, _ = recorder.run(shape)
     assert unread(check(shape), calls) == []
-    assert check(shape).level == Level.R0 or "kk" in shape or "rm" in shape
+    acts = "kk" in shape or "rm" in shape or not _is_read_in_full(check(shape))
+    assert acts or check(shape).level == Level.R0
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -224,3 +224,8 @@ def test_our_own_code_may_be_read(command):
     assessment = check(command, cwd="/opt/opsagent", enforcement=STRICT, policy=policy)
     assert (assessment.level.name, assessment.decision.verdict) == ("R0", "run")
     assert check("cat /var/lib/opsagent/key", enforcement=STRICT, policy=policy).level.name == "R2"
+
+
+def test_a_value_that_holds_for_one_command_only_is_not_what_its_words_get():
+    assert _verdict("x=a; cat $x") == ("run", "plain-reader")
+    assert _verdict("x=a cat $x")[0] == "needs_stamp"

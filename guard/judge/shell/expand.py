@@ -24,6 +24,9 @@ _NAME_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01
 _NAMES = bytes(sorted(_NAME_BYTES))
 _SPECIAL = (b"@", b"*", b"#", b"?", b"-", b"$", b"!")
 _AFTER_DOLLAR = _NAME_BYTES | frozenset(b"({[!@*#?-$")
+HOLE = "\x10"
+"""Stands for an expansion, with one character behind it that says which, while braces are read."""
+_HOLE_BASE, _MOST_HOLES = 0x4E00, 5_000
 BLANKS = b" \t\n"
 
 
@@ -110,7 +113,8 @@ class WordReader:
         source, span = self.source, (start, end)
         parts: list[str | Expansion] = []
         buffer: list[str] = []
-        quoted = splits = globs = brace = known = False
+        quoted = splits = globs = brace = known = loose_dollar = False
+        open_name = -1
         opaque: list[Node] = []
         in_double = heredoc
         at, next_node = start, 0
@@ -186,6 +190,7 @@ class WordReader:
                     splits = splits or (not in_double and not whole and name not in ("$", "?", "#", "!"))
                     at = stop
                 else:
+                    loose_dollar = loose_dollar or not in_double
                     buffer.append("$")
                     at += 1
             elif char == 0x60:  # backtick
@@ -221,6 +226,8 @@ class WordReader:
                 buffer.append(chr(char))
                 at += 1
             elif char == 0x7B and not whole:
+                if parts and not buffer and isinstance(parts[-1], Expansion) and source[at - 1] in _NAMES:
+                    open_name = len(parts) - 1
                 brace = True
                 buffer.append(OPEN)
                 at += 1
@@ -246,6 +253,9 @@ class WordReader:
             fault(start, "the grammar and bash's quoting disagree here")
         if buffer:
             parts.append("".join(buffer))
+        if brace and loose_dollar:
+            # `{a,$}x`: braces come first in bash, so the words are `ax` and the value of x.
+            fault(start, "a dollar sign that braces can give a name to")
         if opaque:
             parts.append(Expansion("opaque", "", True, tuple(opaque)))
         known = True
@@ -256,9 +266,14 @@ class WordReader:
                 self.code_like = True
         if not known:
             if brace:
-                commas = any(isinstance(part, str) and COMMA in part for part in parts)
-                splits = splits or commas
-                parts = [_unmark(part) if isinstance(part, str) else part for part in parts]
+                words = self._spread(parts, open_name)
+                if words is None:
+                    fault(start, "a name or number of words that braces make")
+                    rest = (*map(_unmark, (part for part in parts if isinstance(part, str))),)
+                    return [
+                        Word(span, None, (*rest, Expansion("opaque", "", True, tuple(opaque))), quoted, True, globs)
+                    ]
+                return [Word(span, None, tuple(more), quoted, splits, globs) for more in words]
             return [Word(span, None, tuple(parts), quoted, splits, globs)]
         value = "".join(part for part in parts if isinstance(part, str))
         if brace:
@@ -267,6 +282,41 @@ class WordReader:
                 return [Word(span, None, (_unmark(value), Expansion("glob", "", False)), quoted, True, globs)]
             return [Word(span, item, (), quoted, False, globs) for item in spread if item or quoted]
         return [Word(span, value, (), quoted, False, globs)]
+
+    def _spread(self, parts: "list[str | Expansion]", open_name: int) -> "list[list[str | Expansion]] | None":
+        """The words that braces make of a word with expansions in it; None when that cannot be told.
+
+        Braces come first in bash: `{a,b}$x` is `a$x b$x`, and `$x{a,b}` are the values of xa and xb (`open_name` is the
+        index of such a variable).
+        """
+        holes = [part for part in parts if isinstance(part, Expansion)]
+        text, index = "", 0
+        for part in parts:
+            if isinstance(part, str):
+                if HOLE in part:
+                    return None
+                text += part
+            else:
+                text += HOLE + chr(_HOLE_BASE + index)
+                index += 1
+        spread = braces(text)
+        if spread is None or len(holes) > _MOST_HOLES:
+            return None
+        name = HOLE + chr(_HOLE_BASE + sum(isinstance(part, Expansion) for part in parts[:open_name]))
+        words: list[list[str | Expansion]] = []
+        for item in spread:
+            if open_name >= 0:
+                following = item.partition(name)[2][:1]
+                if following and (following.isalnum() or following == "_"):
+                    return None
+            pieces = item.split(HOLE)
+            word: list[str | Expansion] = [pieces[0]] if pieces[0] else []
+            for piece in pieces[1:]:
+                word.append(holes[ord(piece[0]) - _HOLE_BASE])
+                if piece[1:]:
+                    word.append(piece[1:])
+            words.append(word)
+        return words
 
     def expansion(self, node: "Any", quoted: bool) -> Expansion:
         kind = node.type

@@ -470,6 +470,9 @@ class _Reader(WordReader):
             made_words.extend(self.words(group))
         made_words.extend(late)
         if made_words:
+            for assign in assigns:
+                # `x=a cat $x`: bash expands the words first, so the value meant here is one from before.
+                self._set(assign.name, None)
             name = made_words[0].value
             if name in _READERS or name in _HIDDEN_ASSIGNERS or name in ("command", "builtin", "env", "time"):
                 self._builtin_assigns(made_words)
