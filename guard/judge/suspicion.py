@@ -20,7 +20,8 @@ ACTING = names("""
     unmount commit inplace rename move copy logfile outfile outdir password passphrase token showkeys decrypt reveal
     unmask secrets restart reload stop attach detach export dumpfile mkdir compile rebuild regenerate initialize
     init restore rollback revert undo scrub trim resize migrate register unregister submit approve deny accept
-    reject sign unlock lock activate deactivate promote demote scale drain cordon edit-in-place rsh sendmail mailto
+    reject sign unlock lock refresh activate deactivate promote demote scale drain cordon edit-in-place rsh
+sendmail mailto
     askpass
 """)
 """Words of option names that say that something happens, taken from the manuals of the programs in the tables."""

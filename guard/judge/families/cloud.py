@@ -349,7 +349,29 @@ def _cloud(call: Call) -> None:
             return
         if item in _READ_VERBS or item.startswith(("list-", "get-", "describe-", "show-")):
             return
-    if rest[0] in ("ls", "list", "du", "stat", "hash", "status", "whoami", "show") and call.name not in ("gcloud",):
+    if call.name in ("aliyun", "tccli") and len(rest) > 1:
+        verb = rest[1]
+        if verb.startswith(("Describe", "List", "Get", "Query")) and not any(
+            item in verb for item in ("Secret", "Token", "Password", "Credential", "AccessKey", "Kubeconfig")
+        ):
+            return
+        if verb.startswith(("Delete", "Terminate", "Release", "Remove", "Destroy", "Purge")):
+            call.note(R3, "cloud.delete", f"{call.name} {verb} removes something", None, f"{call.name} reference")
+            return
+    if rest[0] in (
+        "ls",
+        "list",
+        "du",
+        "stat",
+        "hash",
+        "status",
+        "whoami",
+        "show",
+        "logs",
+        "ps",
+        "releases",
+        "regions",
+    ) and call.name not in ("gcloud",):
         return
     if rest[0] in _GONE_VERBS:
         call.note(R3, "cloud.delete", f"{call.name} {rest[0]} removes something", None, f"{call.name} reference")

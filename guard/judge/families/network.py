@@ -447,7 +447,10 @@ PROGRAMS: dict[str, Program] = {
     "arping": reader("-c: -i: -I: -w: -W: -f -q -v -b -D -A!R2 -U!R2 -S:!R2 -s: -P!R2 -V -h -r -R -p -d -0 -a -e -u "
     "-z -T: -t: -C:",
         operands="data", check=_ping, plain=False, unknown="R2"),
-    **many("ping ping6 fping traceroute traceroute6 tracepath mtr tcptraceroute", reader(
+    **many("traceroute traceroute6 tcptraceroute", reader(
+            "-4 -6 -d -F -f: -g: -I -T -i: -m: -N: -n -p: -t: -l: -w: -z: -q: -r -s: -U -V -A -e -M:!R2 -O: -D -S -E "
+            "--sport: --fwmark: --mtu --back --help", operands="data", check=_ping, plain=False, unknown="R2")),
+    **many("ping ping6 fping tracepath mtr", reader(
             "-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n "
             "-4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: "
             "-g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),

@@ -88,6 +88,10 @@ def _wipefs(call: Call, parsed: Parsed) -> None:
 
 def _mdadm(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
+    if any(value.startswith(("--stop", "-S", "--run", "--grow", "-G", "--create", "-C", "--assemble", "-A", "--add",
+                             "--manage", "--update", "-I", "--incremental", "--readwrite", "--readonly", "--set-"))
+           for value in values):  # fmt: skip
+        call.note(R2, "storage.raid", "changes a RAID array", None, "mdadm(8)")
     if any(value in ("--zero-superblock", "--remove", "--fail") for value in values):
         call.note(R3 if "--zero-superblock" in values else R2, "storage.raid", "changes a RAID array")
     elif any(
@@ -139,8 +143,27 @@ def _hdparm(call: Call) -> None:
             call.note(R2, "storage.hdparm", "changes a disk's settings", word)
 
 
+_SMART_LOGS = frozenset(("error", "xerror", "selftest", "xselftest", "devstat", "gplog", "smartlog", "nvmelog", "ssd"))
+
+
 def _smart(call: Call, parsed: Parsed) -> None:
     call.need("block")
+    for option in parsed.options:
+        if option.name == "-l" and option.value is not None and "," in (call.value(option.value) or ","):
+            what = (call.value(option.value) or "?").partition(",")[0]
+            if what not in (
+                "error",
+                "xerror",
+                "selftest",
+                "xselftest",
+                "devstat",
+                "gplog",
+                "smartlog",
+                "nvmelog",
+                "ssd",
+                "defects",
+            ):
+                call.note(R2, "storage.smart-set", "sets a time limit of the disk", option.word)
 
 
 def _nvme(call: Call) -> None:
@@ -245,7 +268,7 @@ PROGRAMS: dict[str, Program] = {
     "dmsetup": verbs("-v --noheadings -c -C -o: -O: --target: --noflush -j: -m: -u:",
         "R0 ls|info|status|table|deps|targets|version|splitname|help\nR3 remove|remove_all|wipe_table|clear",
         check=_luks, danger="--exec:!exec --showkeys!secret"),
-    "zpool": verbs("-h",
+    "zpool": verbs("-h", danger="-c:!exec --clear!R2", levels=
         """R0 list|status|iostat|get|history|events|version
         R2 scrub|online|offline|clear|import|export|attach|replace|add|create|set|upgrade|trim|resilver|reopen|
         checkpoint|split|wait
@@ -263,7 +286,7 @@ PROGRAMS: dict[str, Program] = {
         qgroup show|inspect-internal dump-super|inspect-internal inode-resolve|property get|property list|version|
         help|replace status|quota status
         R2 check|scrub start
-        R3 subvolume delete|sub delete|device delete|device remove|rescue zero-log"""),
+        R3 subvolume delete|sub delete|device delete|device remove|rescue zero-log""", danger="-z,--reset!R2"),
     "mdadm": custom(_mdadm),
     **many("mkfs mke2fs mkswap mkdosfs mkntfs mkudffs mkfs. newfs", MKFS),
     **many("fsck e2fsck xfs_repair dosfsck ntfsfix fsck. zerofree", FSCK),

@@ -316,7 +316,8 @@ PROGRAMS: dict[str, Program] = {
                         w.value or "").startswith("-")]) > 1 else None)),
     "networkctl": verbs(_CTL + " -s,--stats",
         """R0 list|status|lldp|label|cat
-        R2 up|down|renew|forcerenew|reconfigure|reload|delete|edit|mask|unmask""", anywhere=True, need="bus", plain=True),
+        R2 up|down|renew|forcerenew|reconfigure|reload|delete|edit|mask|unmask""",
+        anywhere=True, need="bus", plain=True),
     "machinectl": verbs(_CTL,
         """R0 list|status|show|list-images|image-status|show-image
         R2 start|login|shell|enable|disable|poweroff|reboot|terminate|kill|copy-to|copy-from|bind|clone|rename|
