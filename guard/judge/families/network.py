@@ -449,7 +449,7 @@ PROGRAMS: dict[str, Program] = {
         operands="data", check=_ping, plain=False, unknown="R2"),
     **many("traceroute traceroute6 tcptraceroute", reader(
             "-4 -6 -d -F -f: -g: -I -T -i: -m: -N: -n -p: -t: -l: -w: -z: -q: -r -s: -U -V -A -e -M:!R2 -O: -D -S -E "
-            "--sport: --fwmark: --mtu --back --help", operands="data", check=_ping, plain=False, unknown="R2")),
+            "--sport: --fwmark: --mtu --back --help", operands="data", check=_ping, plain=False, unknown="R0")),
     **many("ping ping6 fping tracepath mtr", reader(
             "-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n "
             "-4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: "

@@ -151,18 +151,7 @@ def _smart(call: Call, parsed: Parsed) -> None:
     for option in parsed.options:
         if option.name == "-l" and option.value is not None and "," in (call.value(option.value) or ","):
             what = (call.value(option.value) or "?").partition(",")[0]
-            if what not in (
-                "error",
-                "xerror",
-                "selftest",
-                "xselftest",
-                "devstat",
-                "gplog",
-                "smartlog",
-                "nvmelog",
-                "ssd",
-                "defects",
-            ):
+            if what not in _SMART_LOGS:
                 call.note(R2, "storage.smart-set", "sets a time limit of the disk", option.word)
 
 

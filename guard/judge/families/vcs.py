@@ -337,11 +337,8 @@ def _gc(call: Call, verb: str, rest: "list[Word]") -> None:
     aggressive = any((word.value or "").startswith("--prune") for word in rest) or verb == "prune"
     if verb == "prune" and _has(options, "-n", "--dry-run"):
         return
-    call.note(
-        R3 if aggressive else R2,
-        f"git.{verb}",
-        "removes objects that nothing refers to" if aggressive else "repacks the repository",
-    )
+    text = "removes objects that nothing refers to" if aggressive else "repacks the repository"
+    call.note(R3 if aggressive else R2, f"git.{verb}", text)
 
 
 def _rm(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -375,12 +372,10 @@ def _bisect(call: Call, verb: str, rest: "list[Word]") -> None:
     what = next((word.value for word in rest if word.value is not None), "")
     if what in ("log", "terms"):
         return
-    call.note(
-        R2 if what == "run" else R1,
-        "git.bisect",
-        "moves through commits" if what != "run" else "runs a command for each commit",
-    )
-    if what == "run":
+    if what != "run":
+        call.note(R1, "git.bisect", "moves through commits")
+    else:
+        call.note(R2, "git.bisect", "runs a command for each commit")
         call.argv(list(rest[1:]))
 
 
