@@ -110,7 +110,7 @@ def carry_out(
         except SnapshotImpossible as error:
             notes = tuple(part for part in (error.message, error.hint) if part)
             return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=assessment.decision, notes=notes)
-    witness = _start_witness()
+    witness = _start_witness(execution)
     try:
         guard.ledger.begin(
             request,
@@ -133,12 +133,12 @@ def carry_out(
     return outcome.replace(snapshot=snapshot, stamp=stamp or None, at=at, decision=assessment.decision)
 
 
-def _start_witness() -> Witness:
+def _start_witness(execution: str) -> Witness:
     from guard.hands.witness import Witness
 
     # Isolated as launch/start.py starts us: no site, no environment of Python's, and exactly our own path.
     path = [os.path.dirname(os.path.dirname(os.path.realpath(__file__))), *(entry for entry in sys.path if entry)]
-    code = f"import sys; sys.path[:] = {path!r}; from acting import change; sys.exit(change.witness())"
+    code = f"import sys; sys.path[:] = {path!r}; from acting import change; sys.exit(change.witness({execution!r}))"
     return Witness([sys.executable, "-I", "-S", "-X", "utf8", "-c", code])
 
 
@@ -219,11 +219,25 @@ def _outcome_of(end: dict[str, Any], execution: str) -> Outcome:
     )
 
 
-def witness() -> int:
-    """The witness process: waits at its gate, runs the change, records its end. Returns its exit code."""
-    from guard.hands.witness import serve
+def witness(execution: str) -> int:
+    """The witness process: waits at its gate, runs the change, records its end. Returns its exit code.
 
-    return serve(_witnessed)
+    A gate that closes without an order after the begin was recorded (its owner died in between) is recorded too: then
+    nothing ran, and nobody has to wonder.
+    """
+    from guard.hands.witness import NEVER_BEGAN, serve
+
+    code = serve(_witnessed)
+    if code == NEVER_BEGAN:
+        from acting import world
+        from guard.redact import Redactor
+
+        store = world.open_store(Redactor())
+        begun = store.show(execution).execution
+        if begun is not None and begun.pid == os.getpid() and begun.status == Status.RUNNING:
+            note = "nothing ran: what asked for it ended before it could begin"
+            store.end(execution, Outcome(Status.CANCELLED, execution=execution, notes=(note,)))
+    return code
 
 
 def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[str, Any]:

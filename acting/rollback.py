@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from guard.bound import Binding
 from guard.errors import NotPermitted, NoWayBack, StateBusy, UsageError
 from guard.quoting import quoted
-from guard.saved import CONFLICTS, FILE, Action, RollbackAsked, RolledBack
+from guard.saved import CONFLICTS, FILE, Action, Foreseen, Output, RollbackAsked, RolledBack
 from guard.types import LOCAL, Assessment, Decision, Effect, Level, Outcome, PlanItem, Profile, Reason, Status, Verdict
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from guard.ledger.store import Ledger, NullLedger
     from guard.ports import Clock
     from guard.redact import Redactor
-    from guard.saved import Limits, Manifest, Output, RollbackPlan, Step, StepResult
+    from guard.saved import Limits, Manifest, RollbackPlan, Step, StepResult
     from guard.types import Request
 
 
@@ -67,6 +67,30 @@ def save(
     snapshot = snapshots.save(taken, execution=execution, reason=reason)
     world.ledger.prune_snapshots(only_when_many=True)
     return snapshot
+
+
+def foreseen(plan: SnapshotPlan, world: World, *, limits: Limits | None = None) -> Foreseen:
+    """What `save` would keep now, without reading a content or keeping anything: for who is asked to approve.
+
+    Never raises for what cannot be saved: `problem` says why.
+    """
+    from guard.errors import SnapshotImpossible
+    from guard.hands.capture import capture
+
+    outputs = tuple(Output("command", name, command, b"", 0) for name, command in plan.commands)
+    own = world.ledger.snapshots.state_path()
+    try:
+        taken = capture(plan.items, limits=limits, outputs=outputs, leave_out=(*plan.leave_out, own))
+    except SnapshotImpossible as error:
+        return Foreseen(problem=error.message)
+    kept = [node for node in taken.nodes if node.path not in taken.secrets]
+    at = {node.path: node for node in kept}
+    roots = tuple(
+        (at[root], sum(1 for node in kept if node.path == root or node.path.startswith(root.rstrip("/") + "/")))
+        for root in taken.roots
+        if root in at
+    )
+    return Foreseen(roots, tuple(name for name, _ in plan.commands), tuple(sorted(taken.secrets)), taken.unsaved)
 
 
 def record_after(snapshot: str, world: World) -> str:
@@ -121,7 +145,9 @@ def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflict
         for step in found.work
         if step.now.kind == FILE and is_secret(step.path)
     ]
-    return replace(found, notes=(*found.notes, *lost))
+    own = world.ledger.snapshots.state_path()
+    cut_out = [f"{path} was left out when it was saved: it is not looked at" for path in manifest.cut_out if path != own]
+    return replace(found, notes=(*found.notes, *lost, *cut_out))
 
 
 def differences(plan: RollbackPlan, world: World) -> tuple[tuple[Step, str], ...]:
@@ -275,7 +301,7 @@ def apply(
     # It has to be complete before its end is on record: later rollbacks of this one compare with it.
     notes = [note for note in (record_after(own, world),) if note]
     wrong = [result for result in results if result.result != restore.DONE]
-    status = Status.FAILED if wrong or fresh.conflicts else Status.SUCCEEDED
+    status = Status.FAILED if wrong or fresh.conflicts or fresh.lost else Status.SUCCEEDED
     recorded = ledger.end(
         execution,
         Outcome(
@@ -284,7 +310,10 @@ def apply(
             exit_code=0 if status == Status.SUCCEEDED else 1,
             snapshot=own,
             enforced="none",
-            notes=tuple(f"{result.path}: {result.text}" for result in wrong),
+            notes=(
+                *(f"{result.path}: {result.text}" for result in wrong),
+                *(f"{step.path}: differs and cannot be put back" for step in fresh.lost),
+            ),
         ),
     )
     if not recorded.ok:
@@ -301,10 +330,15 @@ def _manifest(of: str, world: World) -> Manifest:
     elif of.startswith("e-"):
         snapshot = snapshots.of_execution(of)
         if snapshot is None:
+            shown = ascii(of)[1:-1][:70]
+            known = world.ledger.show(of).execution
+            if known is None:
+                raise NoWayBack(
+                    f"there is no record of {shown}", not_done="nothing was changed", hint="opsx executions"
+                )
+            why = ": it only read" if known.level == Level.R0.name else ""
             raise NoWayBack(
-                f"nothing was saved for {ascii(of)[1:-1][:70]}",
-                not_done="nothing was changed",
-                hint="opsx snapshot list",
+                f"nothing was saved for {shown}{why}", not_done="nothing was changed", hint=f"opsx show {shown}"
             )
         manifest = snapshots.load(snapshot)
     else:
@@ -382,7 +416,8 @@ class _Judged(Assessment):
         )
         self.opaque = ()
         self.snapshot_plan = tuple(PlanItem("path", step.path) for step in plan.work)
-        self.reversible = "yes"
+        replaces_secret = any("what is there now is not kept" in note for note in plan.notes)
+        self.reversible = "partial" if replaces_secret else "yes"
         self.ambient = {}
         self.env = ()
         self.target = plan.target

@@ -1,5 +1,6 @@
 """`opsx`: the guard for people and scripts. Reads the verb, imports its module, reports errors."""
 
+import os
 import sys
 
 from cli.options import Option, Verb, help_of, overview_of, parse
@@ -12,7 +13,7 @@ CODES = (
     "7 state damaged, locked or unwritable · 124 timed out · 130 interrupted"
 )
 
-JSON = Option("json", "print one JSON object")
+JSON = Option("json", "print JSON: one object, or one a line where it is a log")
 FILE = Option("file", "read the command from FILE (- is standard input)", value="FILE", short="f")
 TARGET = Option("target", "where it would run; only `local` in this version", value="NAME")
 CWD = Option("cwd", "folder to run in (default: the current one)", value="DIR")
@@ -260,6 +261,9 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     """Parses and runs `argv[0]`, reporting whatever goes wrong in three parts."""
     from guard.errors import GuardError, UsageError
 
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by the caller: what is written there is dropped
+            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8", closefd=True))  # noqa: SIM115
     as_json = "--json" in argv[1 : argv.index("--") if "--" in argv else len(argv)]
     try:
         verb = verbs.get(argv[0])
@@ -285,13 +289,9 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     except BrokenPipeError:
         return 0
     except OSError as failure:
-        from cli.report import error
-        from guard.errors import CannotRun
+        from cli.report import cannot_write, error
 
-        return error(
-            CannotRun(f"{failure.strerror or failure}", not_done="the output or the work is not complete"),
-            as_json=as_json,
-        )
+        return error(cannot_write(failure), as_json=as_json)
     except Exception as failure:
         # The outermost edge of a shell: a traceback may hold a secret, so only where and what is shown, redacted.
         from cli.report import error, internal

@@ -62,7 +62,8 @@ def _in_words(assessment: "Assessment") -> None:
     text = decision.text if decision.code in _OWN_WORDS else safe(decision.text)
     lines = [f"{assessment.level.name}  {word[decision.verdict]}: {text}"]
     worst = [reason for reason in assessment.reasons if reason.level == assessment.level]
-    lines += [f"    {safe(reason.text)}  [{reason.rule}]" for reason in worst[:5] if reason.level]
+    told = dict.fromkeys(f"    {safe(reason.text)}  [{reason.rule}]" for reason in worst if reason.level)
+    lines += list(told)[:5]
     write("\n".join(lines) + "\n")
 
 

@@ -104,9 +104,11 @@ def remarks(ran: execution.Ran) -> None:
     outcome, said = ran.outcome, []
     if outcome.status == Status.NEEDS_STAMP:
         said.append(f"{ran.assessment.level.name} needs approval: {ran.assessment.decision.text}")
+        said += _worst(ran)
         said.append("nothing was run")
     elif outcome.status == Status.REFUSED:
         said.append(f"{ran.assessment.level.name} refused: {ran.assessment.decision.text}")
+        said += _worst(ran)
         said.append("nothing was run")
     elif outcome.status == Status.TIMED_OUT:
         said.append("stopped: it ran longer than the time limit")
@@ -130,6 +132,13 @@ def remarks(ran: execution.Ran) -> None:
         said.append(f"{'way back' if outcome.snapshot else 'next'}: {step}")
     if said:
         write("".join(f"opsx: {safe(line)}\n" for line in said), to_stderr=True)
+
+
+def _worst(ran: execution.Ran) -> list[str]:
+    """The first three reasons that made the level, each once."""
+    level = ran.assessment.level
+    texts = [reason.text for reason in ran.assessment.reasons if reason.level == level and level > Level.R0]
+    return [f"  {text}" for text in dict.fromkeys(texts)][:3]
 
 
 def _after_passthrough(ran: execution.Ran) -> int:

@@ -117,7 +117,12 @@ def show(parsed: Parsed) -> int:
     if shown.execution:
         _show_fields(execution_object(shown.execution))
         if shown.execution.status == Status.UNKNOWN:
-            write("\nIt began and its end is not on record: look at what it was to change before anything else.\n")
+            write(
+                "\nIt was a read and its end is not on record; it blocks nothing.\n"
+                if shown.execution.level == "R0"
+                else "\nIt began and its end is not on record: look at what it was to change before anything else.\n"
+                f"Then: opsx resolve {shown.execution.id} --done | --not-done\n"
+            )
     elif shown.request:
         _show_fields(request_object(shown.request, Redactor().text))
     write("\nentries:\n")

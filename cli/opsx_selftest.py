@@ -142,7 +142,7 @@ def _sandbox(scratch: str) -> Iterator[Check]:
         ("change a mode", f"chmod 777 {victim}"),
         ("make a folder", f"mkdir {scratch}/made"),
         ("signal a process outside", f"kill -0 {os.getpid()}"),
-        ("open a network connection", "exec 3<>/dev/tcp/127.0.0.1/9"),
+        ("open a network connection without being given one", "exec 3<>/dev/tcp/127.0.0.1/9"),
         ("read the state folder", f"cat {scratch}/state/key"),
     ):
         result = guard.target.run(

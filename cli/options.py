@@ -116,6 +116,12 @@ def parse(program: str, verb: Verb, arguments: "list[str]") -> Parsed:
         if parsed.ended or not word.startswith("-") or word == "-":
             parsed.words.append(word)
             continue
+        if parsed.words and word in ("-h", "--help"):
+            # `opsx exec df -h`: the words are a command's, and help with exit code 0 would look as if it had run.
+            raise UsageError(
+                f"{word} stands after {parsed.words[0]!r}; put `--` before a command",
+                hint=f"{program} {verb.name} -- {' '.join([*parsed.words, *arguments[position - 1 :]])[:200]}",
+            )
         if word == "--":
             if parsed.words:
                 raise UsageError(

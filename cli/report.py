@@ -40,6 +40,20 @@ def safe(text: str) -> str:
     return render.visible(redact.Redactor().text(text))
 
 
+def cannot_write(failure: OSError) -> GuardError:
+    """What a launcher says when its own output, or something that it needed, failed under it."""
+    try:
+        # Python would try once more at exit, and complain in its own words.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+    return GuardError(
+        f"{failure.strerror or failure}" + (f": {failure.filename}" if failure.filename else ""),
+        not_done="the output here is not complete; what was run is in the record: opsx executions",
+        hint="see whether the place that it is written to is full or closed",
+    )
+
+
 def internal(failure: BaseException) -> GuardError:
     """A fault of our own as an error in three parts: its kind and the line of ours that raised it."""
     place, frame = "", failure.__traceback__

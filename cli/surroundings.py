@@ -142,15 +142,18 @@ def _write_note(this_kernel: str, measured: Enforcement) -> None:
     )
     try:
         folder = location.state_path()
-        if not os.path.isdir(folder):
-            return
+        if not os.path.isfile(os.path.join(folder, "format")):
+            return  # not a state folder yet: it is not ours to put things into
         scratch = os.path.join(folder, f"{_CACHE}.{os.getpid()}")
         fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             os.write(fd, line.encode() + b"\n")
+            os.rename(scratch, os.path.join(folder, _CACHE))
+        except OSError:
+            os.unlink(scratch)
+            raise
         finally:
             os.close(fd)
-        os.rename(scratch, os.path.join(folder, _CACHE))
     except (OSError, StateError):
         return
 

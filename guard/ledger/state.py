@@ -358,7 +358,7 @@ class StateFolder:
 
     def _refuse_foreign_names(self, root: int) -> None:
         names = set(os.listdir(root))
-        if "format" in names or names <= OWN_NAMES or all(name.startswith(".format.") for name in names - OWN_NAMES):
+        if "format" in names or all(name.startswith((".format.", "enforcement")) for name in names - OWN_NAMES):
             return
         raise StateUnsafe(
             f"{self.path} is not a state folder: it has other things in it, such as {min(names - OWN_NAMES)}",

@@ -33,8 +33,8 @@ class Problem:
     """One place where the log is not what was written."""
 
     code: str
-    """changed · unreadable · missing · out-of-order · segment-missing · cut · head-unreadable · head-missing ·
-    head-wrong"""
+    """log-missing · changed · unreadable · missing · out-of-order · segment-missing · cut · head-unreadable ·
+    head-missing · head-wrong"""
     seq: int
     """The first entry that it concerns; 0 when no number can be told."""
     segment: int
@@ -91,9 +91,19 @@ def _verified(folder: StateFolder) -> VerifyReport:
             head = read_head(folder, log_fd)
             return _Walk(head).over(folder, log_fd)
     except FileNotFoundError:
-        return VerifyReport(0, 0, 0, 0, 0, (), 0)
+        return _without_log(folder)
     except OSError as error:
         raise state_error_of(error, f"the log in {folder.path}") from error
+
+
+def _without_log(folder: StateFolder) -> VerifyReport:
+    """No log at all: the beginning in a new folder, damage in one that was used (a first record makes the key)."""
+    with folder.root() as root:
+        used = "key" in os.listdir(root)
+    if not used:
+        return VerifyReport(0, 0, 0, 0, 0, (), 0)
+    gone = Problem("log-missing", 1, 0, 0, "there is no log here, though this state folder was used")
+    return VerifyReport(0, 0, 0, 0, 0, (gone,), 1)
 
 
 class _Walk:

@@ -275,3 +275,23 @@ def test_the_output_of_a_running_change_can_be_followed_redacted(guard, work, tm
     assert seen and outcome.output_file
     text = Path(outcome.output_file).read_text()
     assert text.startswith("first\n") and text.endswith("last\n") and secret not in text
+
+
+def test_a_begin_without_an_order_is_recorded_as_nothing_ran(guard, work):
+    """The owner dies between the recorded begin and the open gate."""
+    execution_id = guard.ledger.new_execution()
+    witness = change._start_witness(execution_id)
+    request = ask("touch made", work)
+    assessment = execution.assess(request, guard)
+    guard.ledger.begin(
+        request,
+        assessment,
+        profile="none",
+        enforced="none",
+        execution=execution_id,
+        owner=(witness.pid, str(witness.start)),
+    )
+    witness.close_gate()
+    recorded = guard.ledger.show(execution_id).execution
+    assert recorded.status == Status.CANCELLED and "nothing ran" in recorded.notes[0]
+    assert not (work / "made").exists()
