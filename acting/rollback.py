@@ -140,14 +140,13 @@ def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflict
         resumed=bool(unfinished),
     )
     is_secret = secret_by_mask()
-    lost = [
-        f"{step.path} is on the list of secrets: what is there now is not kept"
-        for step in found.work
-        if step.now.kind == FILE and is_secret(step.path)
-    ]
+    unkept = tuple(step.path for step in found.work if step.now.kind == FILE and is_secret(step.path))
+    lost = [f"{path} is on the list of secrets: what is there now is not kept" for path in unkept]
     own = world.ledger.snapshots.state_path()
-    cut_out = [f"{path} was left out when it was saved: it is not looked at" for path in manifest.cut_out if path != own]
-    return replace(found, notes=(*found.notes, *lost, *cut_out))
+    cut_out = [
+        f"{path} was left out when it was saved: it is not looked at" for path in manifest.cut_out if path != own
+    ]
+    return replace(found, notes=(*found.notes, *lost, *cut_out), unkept=unkept)
 
 
 def differences(plan: RollbackPlan, world: World) -> tuple[tuple[Step, str], ...]:
@@ -416,8 +415,7 @@ class _Judged(Assessment):
         )
         self.opaque = ()
         self.snapshot_plan = tuple(PlanItem("path", step.path) for step in plan.work)
-        replaces_secret = any("what is there now is not kept" in note for note in plan.notes)
-        self.reversible = "partial" if replaces_secret else "yes"
+        self.reversible = "partial" if plan.unkept else "yes"
         self.ambient = {}
         self.env = ()
         self.target = plan.target

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from guard.saved import Action, State
+from guard.saved import ABSENT, DIRECTORY, SYMLINK, Action, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from guard.ledger.packs import Listed
-    from guard.saved import Manifest, Node, RollbackPlan, RolledBack, Step, StepResult
+    from guard.saved import Foreseen, Manifest, Node, RollbackPlan, RolledBack, Step, StepResult
 
 LISTED_NODES = 1000
 """Paths of one snapshot beyond this many are counted, not listed."""
+
+_KINDS = {DIRECTORY: "folder", SYMLINK: "link", ABSENT: "absence of"}
 
 
 def listed_object(listed: Listed, redact: Callable[[str], str]) -> dict[str, Any]:
@@ -63,6 +65,43 @@ def snapshot_object(manifest: Manifest, redact: Callable[[str], str]) -> dict[st
     }
 
 
+def created_object(manifest: Manifest, redact: Callable[[str], str]) -> dict[str, Any]:
+    """A snapshot that was just made: what it will bring back, and what it will not."""
+    return {
+        "format": 1,
+        "snapshot": manifest.id,
+        "paths": len(manifest.nodes) - len(manifest.hash_only) - len(manifest.absences),
+        "not_saved": [redact(node.path) for node in manifest.hash_only[:LISTED_NODES]],
+        "absent": [redact(node.path) for node in manifest.absences[:LISTED_NODES]],
+        "left_out": [redact(path) for path in manifest.cut_out],
+    }
+
+
+def foreseen_words(foreseen: Foreseen) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What would be saved and what would not, as texts for who is asked to approve. Not redacted."""
+    saved = [_root_words(node, count) for node, count in foreseen.roots]
+    saved += [f"what the read {name} says" for name in foreseen.outputs]
+    missed = [f"the content of {path}: a secret, so only a hash is kept" for path in foreseen.hash_only]
+    missed += foreseen.unsaved
+    if foreseen.problem:
+        missed.append(f"nothing can be saved, so it would not run: {foreseen.problem}")
+    return tuple(saved), tuple(missed)
+
+
+def kind_words(node: Node) -> str:
+    """A path with the right word for what it is."""
+    return f"{_KINDS.get(node.kind, node.kind)} {node.path}"
+
+
+def _root_words(node: Node, count: int) -> str:
+    if node.kind == ABSENT:
+        return f"that {node.path} does not exist"
+    inside = count - 1
+    if node.kind != DIRECTORY:
+        return kind_words(node)
+    return f"{kind_words(node)} and {inside} {'path' if inside == 1 else 'paths'} in it"
+
+
 def plan_object(
     plan: RollbackPlan, differences: Iterable[tuple[Step, str]], redact: Callable[[str], str]
 ) -> dict[str, Any]:
@@ -87,6 +126,7 @@ def plan_object(
         ],
         "already_back": sum(1 for step in plan.steps if step.action == Action.NONE and step.state == State.BACK),
         "conflicts": [redact(step.path) for step in plan.conflicts],
+        "not_saved": [redact(step.path) for step in plan.lost[:LISTED_NODES]],
         "overruled": [redact(path) for path in plan.overruled],
         "leave_conflicts": plan.leave_conflicts,
         "notes": [redact(note) for note in plan.notes],

@@ -9,7 +9,7 @@ import execution
 from capabilities import consent
 from capabilities.ops import ID, PATHS, READS, answer_schema, spelled
 from capabilities.registry import JSON, Tool, hints_of, parameters
-from capabilities.rollback_shapes import plan_object, result_object
+from capabilities.rollback_shapes import created_object, plan_object, result_object
 from dialogue.confirm import APPROVED, DENIED, Ask
 from guard.errors import NotPermitted, UsageError
 from guard.types import Level, Mode, Status
@@ -37,7 +37,8 @@ def snapshot_tool(guard: execution.Guard, call: Call) -> Tool:
                 "nothing to save was named", not_done="nothing was saved", hint="ops_snapshot{files: [PATH…]}"
             )
         snapshot = execution.snapshot(plan, guard, cwd=call.cwd, actor=call.actor)
-        return {"format": 1, "snapshot": snapshot, "next": f'to go back: ops_rollback{{"id": "{snapshot}"}}'}
+        made = created_object(guard.ledger.snapshots.load(snapshot), guard.redactor.text)
+        return {**made, "next": f'to go back: ops_rollback{{"id": "{snapshot}"}}'}
 
     return Tool(
         "ops_snapshot",
@@ -66,9 +67,9 @@ def _asked(guard: execution.Guard, call: Call, plan: RollbackPlan, found: JSON, 
         cwd=request.cwd,
         command="\n".join(lines),
         level=assessment.level.name,
-        reasons=tuple(reason.text for reason in assessment.reasons),
+        reasons=(*(reason.text for reason in assessment.reasons), *(guard.redactor.text(note) for note in plan.notes)),
         effects=(f"takes back {len(plan.work)} paths",),
-        reversible="yes",
+        reversible=assessment.reversible,
         snapshot_plan=("what is there now",),
         not_bound=(),
         must_type="",
@@ -97,7 +98,8 @@ def rollback_tool(guard: execution.Guard, call: Call) -> Tool:
                 "next": f"for the person: opsx rollback {plan.of} --leave-conflicts, or --overrule PATH for each",
             }
         if not plan.work:
-            return {**found, "status": Status.SUCCEEDED, "next": None}
+            lost = f"{len(plan.lost)} differ and cannot be put back: their content was not saved" if plan.lost else None
+            return {**found, "status": Status.FAILED if plan.lost else Status.SUCCEEDED, "next": lost}
         if not arguments.get("confirm", False):
             return {
                 **found,

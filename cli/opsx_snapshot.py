@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import execution
-from capabilities.rollback_shapes import listed_object, plan_object, result_object, snapshot_object
+from capabilities.rollback_shapes import created_object, listed_object, plan_object, result_object, snapshot_object
 from cli import surroundings
 from cli.consent import consented, paged
 from cli.report import line, safe, write
@@ -15,9 +15,11 @@ from guard.saved import Action, State
 from guard.types import Actor, Mode, Request, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cli.options import Parsed
     from execution import Guard
-    from guard.saved import RollbackPlan, RolledBack, Step
+    from guard.saved import Manifest, RollbackPlan, RolledBack, Step
 
 _VERBS = {
     Action.WRITE: "write",
@@ -34,8 +36,10 @@ _STATES = {
     State.GONE: "GONE SINCE",
     State.BACK: "already back",
     State.EXTRA: "appeared since; stays",
-    State.NOT_SAVED: "its content was not saved (secret); stays",
+    State.NOT_SAVED: "DIFFERS AND CANNOT BE PUT BACK: its content was not saved",
 }
+MOST_LINES = 20
+"""Things that a new snapshot does not hold beyond this many are counted."""
 
 
 def main(parsed: Parsed) -> int:
@@ -62,13 +66,42 @@ def create(parsed: Parsed, words: list[str]) -> int:
     )
     if not plan.items:
         raise UsageError("nothing to save was named", hint="opsx snapshot create PATH…")
-    snapshot = execution.snapshot(plan, _guard(), cwd=cwd, actor=surroundings.actor())
+    guard = _guard()
+    snapshot = execution.snapshot(plan, guard, cwd=cwd, actor=surroundings.actor())
+    manifest = guard.ledger.snapshots.load(snapshot)
     if parsed.flag("json"):
-        line({"format": 1, "snapshot": snapshot, "next": f"opsx rollback {snapshot}"})
+        line({**created_object(manifest, guard.redactor.text), "next": f"opsx rollback {snapshot}"})
     else:
         write(f"{snapshot}\n")
-        write(f"opsx: saved; back to it: opsx rollback {snapshot}\n", to_stderr=True)
+        write("".join(f"opsx: {text}\n" for text in _created(manifest)), to_stderr=True)
     return 0
+
+
+def _created(manifest: Manifest) -> Iterator[str]:
+    """What was saved and what was not, for a person."""
+    missed = [
+        f"NOT saved: the content of {one_line(node.path)}: it is a secret, so only a hash is kept; a rollback sees "
+        "that it changed and cannot put it back"
+        for node in manifest.hash_only
+    ]
+    missed += [f"NOT saved: {one_line(path)}: it is left out" for path in manifest.cut_out]
+    missed += [
+        f"{one_line(node.path)} does not exist: its absence is recorded, and a rollback would remove it"
+        for node in manifest.absences
+    ]
+    yield from missed[:MOST_LINES]
+    if len(missed) > MOST_LINES:
+        yield f"and {len(missed) - MOST_LINES} more that are not saved: opsx snapshot show {manifest.id}"
+    kept = len(manifest.nodes) - len(manifest.hash_only) - len(manifest.absences)
+    parts = [_paths(kept)] if kept else []
+    if manifest.outputs:
+        parts.append("what 1 read says" if len(manifest.outputs) == 1 else f"what {len(manifest.outputs)} reads say")
+    if parts:
+        yield f"saved: {' and '.join(parts)}; back to it: opsx rollback {manifest.id}"
+    elif manifest.absences:
+        yield f"nothing but absence was recorded; back to it: opsx rollback {manifest.id}"
+    else:
+        yield f"nothing was saved that can be put back; to see whether it changed: opsx rollback {manifest.id}"
 
 
 def list_all(parsed: Parsed, words: list[str]) -> int:
@@ -182,9 +215,11 @@ def rollback(parsed: Parsed) -> int:
     if plan.conflicts and not plan.leave_conflicts:
         return _stopped_by_conflicts(plan, shape, as_json=as_json)
     if not plan.work:
+        partly = bool(plan.conflicts or plan.lost)
         if as_json:
-            line({**shape, "status": Status.SUCCEEDED, "execution": None, "own_snapshot": None, "results": []})
-        return 1 if plan.conflicts else 0
+            status = Status.FAILED if partly else Status.SUCCEEDED
+            line({**shape, "status": status, "execution": None, "own_snapshot": None, "results": []})
+        return 1 if partly else 0
     _require_changes_allowed(guard)
     request = Request(execution.rollback_request(plan), cwd=surroundings.cwd(), actor=surroundings.actor())
     stamp = execution.rollback_stamp(plan, request, guard)
@@ -216,10 +251,22 @@ def preview(plan: RollbackPlan, differences: dict[Step, str], host: str) -> str:
     if back:
         lines.append(f"{back} already back")
     lines += [f"note: {safe(note)}" for note in plan.notes]
+    if plan.lost:
+        lines.append(f"{_differ(len(plan.lost))} and cannot be put back")
     if not plan.work and not plan.conflicts:
-        lines.append("nothing to do: everything is as it was")
+        lines.append(f"nothing to do: {_why_nothing(plan)}")
     lines += ["", f"to change: {_paths(len(plan.work))}; what is there now is saved first"] if plan.work else []
     return "\n".join(lines) + "\n"
+
+
+def _why_nothing(plan: RollbackPlan) -> str:
+    if plan.lost:
+        return (
+            "all that can be put back is as it was" if len(plan.lost) < len(plan.steps) else "nothing can be put back"
+        )
+    if plan.notes or any(step.state == State.EXTRA for step in plan.steps):
+        return "all that can be put back is as it was"
+    return "everything is as it was"
 
 
 def _stopped_by_conflicts(plan: RollbackPlan, shape: dict[str, object], *, as_json: bool) -> int:
@@ -267,6 +314,8 @@ def _in_words(done: RolledBack) -> None:
     for result in wrong:
         write(f"{result.result:9} {one_line(result.path)}: {one_line(result.text)}\n")
     write(f"back and verified: {len(done.results) - len(wrong)} of {_paths(len(done.results))}\n")
+    if done.plan.lost:
+        write(f"{_differ(len(done.plan.lost))} and could not be put back\n")
     for note in done.notes:
         write(f"opsx: {safe(note)}\n", to_stderr=True)
     write(f"opsx: recorded as {done.execution}; to take this back: opsx rollback {done.execution}\n", to_stderr=True)
@@ -284,6 +333,10 @@ def one_line(text: str) -> str:
 
 def _paths(count: int) -> str:
     return "1 path" if count == 1 else f"{count} paths"
+
+
+def _differ(count: int) -> str:
+    return "1 path differs" if count == 1 else f"{count} paths differ"
 
 
 def _guard() -> Guard:

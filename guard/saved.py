@@ -234,6 +234,8 @@ class RollbackPlan:
     """A person chose to take back the rest without them."""
     notes: tuple[str, ...] = ()
     """Sentences for people: what has no way back."""
+    unkept: tuple[str, ...] = ()
+    """Secret files that it replaces or removes: what is there now is not kept, so that is gone for good."""
 
     @property
     def conflicts(self) -> tuple[Step, ...]:
@@ -244,6 +246,11 @@ class RollbackPlan:
     def work(self) -> tuple[Step, ...]:
         """The steps that would do something."""
         return tuple(step for step in self.steps if step.action != Action.NONE)
+
+    @property
+    def lost(self) -> tuple[Step, ...]:
+        """The steps that differ and cannot be put back: of their content only a hash was kept, or nothing."""
+        return tuple(step for step in self.steps if step.state == State.NOT_SAVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +291,27 @@ class RollbackAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a snapshot would hold if it were made now: looked at, not read."""
+
+    roots: tuple[tuple[Node, int], ...] = ()
+    """Each path of the plan, real, with the number of paths that would be kept at and below it."""
+    outputs: tuple[str, ...] = ()
+    """Names of reads whose output would be kept."""
+    hash_only: tuple[str, ...] = ()
+    """Secret files: their content would not be kept."""
+    unsaved: tuple[str, ...] = ()
+    """Things of the plan that no hand can save, as sentences."""
+    problem: str = ""
+    """Why it cannot be made, so that nothing would run; then all else is empty."""
+
+    @property
+    def paths(self) -> int:
+        """How many paths a rollback could bring back."""
+        return sum(count for _, count in self.roots)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What a snapshot holds, without its contents."""
 
@@ -310,6 +338,23 @@ class Manifest:
     sha256: str = ""
     """Of the manifest's file; the log names it too."""
     blobs: dict[str, Blob] = field(default_factory=dict)
+
+    @property
+    def hash_only(self) -> tuple[Node, ...]:
+        """Files whose content was not kept: a rollback sees that one changed, and cannot put it back."""
+        return tuple(node for node in self.nodes if node.kind == FILE and not node.saved)
+
+    @property
+    def absences(self) -> tuple[Node, ...]:
+        """What was not there: a rollback removes it."""
+        return tuple(node for node in self.nodes if node.kind == ABSENT)
+
+    @property
+    def cut_out(self) -> tuple[str, ...]:
+        """Paths below its roots that are no part of it: left out by choice, or the state folder itself."""
+        return tuple(
+            path for path in self.left_out if any(path.startswith(root.rstrip("/") + "/") for root in self.roots)
+        )
 
 
 @dataclass(frozen=True, slots=True)

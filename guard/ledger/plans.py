@@ -218,6 +218,9 @@ class _Comparison:
                 return Step(path, State.EXTRA, Action.NONE, absent(path), now)
             before = absent(path)
         state = self._state(before, after, now)
+        if state != State.BACK and now.kind != BLOCKED and not before.saved and _inverse(before, now) == Action.WRITE:
+            # No choice of a person brings it back, so it is no conflict to be decided.
+            return Step(path, State.NOT_SAVED, Action.NONE, before, now)
         action = Action.NONE
         if state in (State.UNCHANGED, State.DIFFERS) or (state in CONFLICTS and path in self._overruled):
             action = _inverse(before, now)
