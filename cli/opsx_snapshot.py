@@ -99,7 +99,7 @@ def _created(manifest: Manifest) -> Iterator[str]:
     if parts:
         yield f"saved: {' and '.join(parts)}; back to it: opsx rollback {manifest.id}"
     elif manifest.absences:
-        yield f"nothing but absence was recorded; back to it: opsx rollback {manifest.id}"
+        yield f"nothing else was recorded; back to it: opsx rollback {manifest.id}"
     else:
         yield f"nothing was saved that can be put back; to see whether it changed: opsx rollback {manifest.id}"
 
@@ -260,13 +260,10 @@ def preview(plan: RollbackPlan, differences: dict[Step, str], host: str) -> str:
 
 
 def _why_nothing(plan: RollbackPlan) -> str:
-    if plan.lost:
-        return (
-            "all that can be put back is as it was" if len(plan.lost) < len(plan.steps) else "nothing can be put back"
-        )
-    if plan.notes or any(step.state == State.EXTRA for step in plan.steps):
-        return "all that can be put back is as it was"
-    return "everything is as it was"
+    if len(plan.lost) == len(plan.steps) > 0:
+        return "nothing can be put back"
+    whole = not plan.lost and not plan.notes and not any(step.state == State.EXTRA for step in plan.steps)
+    return "everything is as it was" if whole else "all that can be put back is as it was"
 
 
 def _stopped_by_conflicts(plan: RollbackPlan, shape: dict[str, object], *, as_json: bool) -> int:
