@@ -13,7 +13,7 @@ from capabilities.shapes import exec_object, next_step
 from cli import surroundings
 from cli.command_text import command_of
 from cli.json_text import json_line
-from cli.report import safe, write
+from cli.report import as_typed, safe, write
 from guard.bound import SnapshotOptions
 from guard.types import Level, Request, Status, Verdict
 
@@ -129,7 +129,7 @@ def remarks(ran: execution.Ran) -> None:
     said += outcome.notes
     step = next_step(outcome)
     if step:
-        said.append(f"{'way back' if outcome.snapshot else 'next'}: {step}")
+        said.append(f"{'way back' if outcome.snapshot else 'next'}: {as_typed(step)}")
     if said:
         write("".join(f"opsx: {safe(line)}\n" for line in said), to_stderr=True)
 

@@ -40,6 +40,24 @@ def safe(text: str) -> str:
     return render.visible(redact.Redactor().text(text))
 
 
+def as_typed(step: str) -> str:
+    """A next step such as `opsx approve a-…` as typed here: with the launcher's path if it is not on PATH."""
+    program, blank, rest = step.partition(" ")
+    if program not in ("opsx", "opsagent"):
+        return step
+    ours = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), program)
+    if not os.path.isfile(ours):
+        return step  # installed as a package: its scripts are where the person's other programs are
+    for folder in os.environ.get("PATH", "").split(":"):
+        if folder and os.path.realpath(os.path.join(folder, program)) == ours:
+            return step
+    try:
+        here = os.getcwd() == os.path.dirname(ours)
+    except OSError:
+        here = False
+    return f"{f'./{program}' if here else ours}{blank}{rest}"
+
+
 def cannot_write(failure: OSError) -> GuardError:
     """What a launcher says when its own output, or something that it needed, failed under it."""
     try:
@@ -76,6 +94,6 @@ def error(failure: GuardError, *, as_json: bool) -> int:
     else:
         lines = [f"error[{failure.code}]: {safe(failure.message)}", failure.not_done]
         if failure.hint:
-            lines.append(f"hint: {safe(failure.hint)}")
+            lines.append(f"hint: {safe(as_typed(failure.hint))}")
         write("\n".join(lines) + "\n", to_stderr=True)
     return failure.exit_code
