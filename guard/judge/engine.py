@@ -120,7 +120,7 @@ class Judge:
         "depth",
         "steps", "outer", "plain", "own_paths", "own_private", "own_touched", "programs", "aliases",
         "trusted_bin", "running",
-        "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered",
+        "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered", "bound",
     )  # fmt: skip
 
     def __init__(
@@ -172,6 +172,8 @@ class Judge:
         self.pipe = self.pipes = 0
         self.away = False
         self.rules = rules
+        self.bound: set[str] = set()
+        """Variables that have a value for sure at this point of the text; any other may still be unset."""
         self.lowered = False
         """A user's rule took a finding down, so the level has to be worked out again at the end."""
 
@@ -197,6 +199,7 @@ class Judge:
         if span is not None and outer is None:
             self.outer = span
         self.depth += 1
+        bound, self.bound = self.bound, set()
         try:
             raw = source.encode("utf-8", "replace")
             self.run_script(parse(raw))
@@ -205,7 +208,7 @@ class Judge:
                 self.run_script(parse(raw.replace(b"\\\n", b"")))
         finally:
             self.depth -= 1
-            self.outer, self.script, self.aliases = outer, script, aliases
+            self.outer, self.script, self.aliases, self.bound = outer, script, aliases, bound
 
     def run_script(self, script: Script) -> None:
         self.script = script
@@ -249,7 +252,7 @@ class Judge:
             self.pipes += 1
             self.pipe = self.pipes
             for stage in node.stages:
-                self.node(stage, feed)
+                self.apart(stage, feed)
                 feed = _literal_output(stage, self, feed)
             self.pipe = outer
         elif isinstance(node, Group):
@@ -257,8 +260,7 @@ class Judge:
                 self.expansions(word)
             if node.words and node.kind in ("for", "select"):
                 self.lists.extend(word for word in node.words if word.globs or word.value is None)
-            for item in node.items:
-                self.node(item, stdin)
+            self.group(node, stdin)
         elif isinstance(node, Test):
             self.test(node)
         elif isinstance(node, Declare):
@@ -268,19 +270,53 @@ class Judge:
         elif isinstance(node, Nested):
             span, self.outer = self.outer, self.outer or node.span
             for item in node.items:
-                self.node(item, stdin)
+                self.apart(item, stdin)
             self.outer = span
         elif isinstance(node, Opaque):
             self.opaque(node.rule, node.text, node.span)
             for inner in node.inside:
                 self.node(inner, "")
 
+    def apart(self, node: Node, stdin: "str | None") -> None:
+        """Judges a node that runs in a shell of its own, or perhaps not at all: what it sets does not outlast it."""
+        before = self.bound
+        self.bound = set(before)
+        self.node(node, stdin)
+        self.bound = before
+
+    def group(self, node: Group, stdin: "str | None") -> None:
+        """Judges the parts in order, keeping track of which variables are set for sure."""
+        kind = node.kind
+        if kind in ("braces", "not"):
+            for item in node.items:
+                self.node(item, stdin)
+            return
+        if kind in ("if", "case", "or"):
+            # Which of them run is not told; only the first always does.
+            for index, item in enumerate(node.items):
+                if index or kind == "case":
+                    self.apart(item, stdin)
+                else:
+                    self.node(item, stdin)
+            return
+        items = node.items
+        if kind == "list" and items:
+            self.node(items[0], stdin)
+            items = items[1:]
+        before = self.bound
+        self.bound = set(before)
+        if node.name:
+            self.bound.add(node.name)
+        for item in items:
+            self.node(item, stdin)
+        self.bound = before
+
     def expansions(self, word: Word) -> None:
         """Judges what bash runs while it expands a word."""
         for part in word.parts:
             if isinstance(part, Expansion) and part.runs:
                 for run in part.runs:
-                    self.node(run, None)
+                    self.apart(run, None)
 
     def test(self, node: Test) -> None:
         self.programs.append("test")
@@ -294,6 +330,9 @@ class Judge:
     def declare(self, node: Declare) -> None:
         for assign in node.assigns:
             self.assign(assign, exported=node.keyword in ("export", "declare", "typeset", "readonly"))
+        self.bound.update(assign.name for assign in node.assigns)
+        if node.keyword not in ("export", "readonly"):
+            self.bound.difference_update(word.value for word in node.words if word.value is not None)
         for word in node.words:
             self.expansions(word)
             value = word.value
@@ -313,10 +352,13 @@ class Judge:
         if name in PROGRAMS or name in BUILTINS:
             self.opaque("shell.shadow", f"defines {name} anew, so the word no longer means the program", node.span)
         self.running.append(name)
+        before = self.bound
+        self.bound = set(before)
         try:
             for item in node.body:
                 self.node(item, "")
         finally:
+            self.bound = before
             self.running.pop()
 
     def assign(self, assign: Assign, *, exported: bool = False) -> None:
@@ -419,7 +461,7 @@ class Judge:
             if known is not None:
                 return [known]
             return list(self.cwds) if name == "PWD" and len(self.cwds) == 1 else None
-        values: list[str] = []
+        values: list[str] = [] if name in self.bound else [""]
         for word in given:
             if word is None:
                 return None
@@ -538,10 +580,11 @@ class Judge:
                 for part in word.parts:
                     if isinstance(part, Expansion) and part.runs:
                         for run in part.runs:
-                            self.node(run, None)
+                            self.apart(run, None)
         for redirect in node.redirects:
             stdin = self.redirect(redirect, stdin)
         if not words:
+            self.bound.update(assign.name for assign in node.assigns)
             return
         if dynamic:
             for version in self.versions(words):
@@ -692,7 +735,7 @@ class Judge:
             return
         unread = any(finding[1] in _UNREAD for finding in new)
         family = _family(words[0])
-        if family == "vcs" and not _TREE_VERBS.isdisjoint([word.value for word in words[1:]]):
+        if family in ("vcs", "forges") and not _TREE_VERBS.isdisjoint([word.value for word in words[1:]]):
             # Whatever its operands are, it changes the tree that it stands in.
             own = next((cwd for cwd in self.cwds if paths.own(cwd, self.own_paths)), "")
             if own:

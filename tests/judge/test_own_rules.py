@@ -207,6 +207,16 @@ def test_an_example_that_does_not_hold_is_named(change, complaint):
     assert len(wrong) == 1 and complaint in wrong[0]
 
 
+@pytest.mark.parametrize(
+    "program",
+    ["curl", "wget", "nc", "socat", "ssh", "scp", "rsync", "bash", "sh", "zsh", "python3", "perl", "node", "make",
+     "xargs", "parallel", "sudo", "env", "timeout", "awk", "sed", "eval", "source", "exec", "at", "tmux", "opsx", "opsagent"],
+)  # fmt: skip
+def test_programs_that_send_or_run_other_code_have_no_lowering_rule(program):
+    with pytest.raises(userrules.BadRules, match="never lowered"):
+        _read(GOOD.replace(b'program = "deployctl"', f'program = "{program}"'.encode()))
+
+
 def test_lint_names_rules_that_do_nothing_or_too_much():
     text = GOOD.replace(b'level = "R3"', b'level = "R1"').replace(b'["status", "*"]', b'["status", "..."]')
     hints = userrules.lint(_read(text))

@@ -229,6 +229,7 @@ class _Reader(WordReader):
         # `a && b && c …` nests to the left, once for each operator: walked with a loop, whatever the length.
         parts: list[Any] = []
         bad: list[Node] = []
+        joint = "list"
         while True:
             children = node.children
             if not children:
@@ -236,13 +237,15 @@ class _Reader(WordReader):
             extra = self._between(node)
             if extra:
                 bad.append(extra)
+            if any(child.type == "||" for child in children[1:]):
+                joint = "or"
             parts.extend(child for child in reversed(children[1:]) if child.type not in ("&&", "||", "\n", "comment"))
             if children[0].type != "list":
                 parts.append(children[0])
                 break
             node = children[0]
         items = [self.statement(part, part.type) for part in reversed(parts)]
-        return Group(span, "list", (*items, *bad))
+        return Group(span, joint, (*items, *bad))
 
     def _between(self, node: "Any") -> "Node | None":
         """Opaque when bytes between the children of a node are neither blank nor a line continuation."""
@@ -256,6 +259,7 @@ class _Reader(WordReader):
     def _group(self, node: "Any", span: "tuple[int, int]", kind: str) -> Node:
         items: list[Node] = []
         words: list[Word] = []
+        name = ""
         self._collect(node, items, words)
         if kind == "for":
             head = node.children
@@ -268,7 +272,7 @@ class _Reader(WordReader):
                     self._set(name, None)
                 for word in words:
                     self._set(name, word if not (word.globs or word.value is None) else None)
-        return Group(span, kind, tuple(items), tuple(words))
+        return Group(span, kind, tuple(items), tuple(words), (), name)
 
     def _collect(self, node: "Any", items: "list[Node]", words: "list[Word]") -> None:
         at = node.start_byte

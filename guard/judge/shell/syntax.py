@@ -175,7 +175,7 @@ class Pipeline(Node):
 class Group(Node):
     """Commands under one head: list, subshell, braces, if, while, case, loop body."""
 
-    __slots__ = ("kind", "items", "words")
+    __slots__ = ("kind", "items", "words", "name")
 
     def __init__(
         self,
@@ -184,14 +184,18 @@ class Group(Node):
         items: "tuple[Node, ...]",
         words: "tuple[Word, ...]" = (),
         redirects: "tuple[Redirect, ...]" = (),
+        name: str = "",
     ) -> None:
         self.span = span
         self.kind = kind
-        """`list` · `subshell` · `braces` · `if` · `while` · `case` · `for` · `select` · `not` · `background`."""
+        """`list` (`&&`) · `or` (with a `||` in it) · `subshell` · `braces` · `if` · `while` · `case` · `for` ·
+        `select` · `not` · `background`."""
         self.items = items
         self.words = words
         """Words that the head evaluates: the subject and patterns of case, the values of for."""
         self.redirects = redirects
+        self.name = name
+        """The variable of a for or select loop."""
 
 
 class Function(Node):
