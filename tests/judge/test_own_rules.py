@@ -210,7 +210,8 @@ def test_an_example_that_does_not_hold_is_named(change, complaint):
 @pytest.mark.parametrize(
     "program",
     ["curl", "wget", "nc", "socat", "ssh", "scp", "rsync", "bash", "sh", "zsh", "python3", "perl", "node", "make",
-     "xargs", "parallel", "sudo", "env", "timeout", "awk", "sed", "eval", "source", "exec", "at", "tmux", "opsx", "opsagent"],
+     "xargs", "parallel", "sudo", "env", "timeout",
+     "awk", "sed", "eval", "source", "exec", "at", "tmux", "opsx", "opsagent"],
 )  # fmt: skip
 def test_programs_that_send_or_run_other_code_have_no_lowering_rule(program):
     with pytest.raises(userrules.BadRules, match="never lowered"):
