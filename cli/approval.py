@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import core
 import execution
 from acting import approving, rollback
+from capabilities.rollback_shapes import foreseen_words, kind_words
 from cli.screen import typeable
 from dialogue.confirm import Ask
 from guard.bound import NO_OPTIONS
@@ -90,6 +91,7 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepar
     asked = rollback.asked(request.command) if wanted.id else None
     details: tuple[str, ...] = ()
     saved: tuple[str, ...]
+    not_saved: tuple[str, ...]
     if asked is not None:
         plan = execution.plan_rollback(
             asked.of, guard, overruled=asked.overruled, leave_conflicts=asked.leave_conflicts
@@ -106,7 +108,9 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepar
             f"{step.action} {step.path}: {text}" if text else f"{step.action} {step.path}"
             for step, text in execution.rollback_differences(plan, guard)
         )
-        saved = tuple(f"file {step.path}" for step in plan.work)
+        saved = tuple(kind_words(step.now) for step in plan.work if step.path not in plan.unkept)
+        saved_paths, not_saved = len(saved), plan.notes
+        not_saved += tuple(f"{step.path} differs and cannot be put back" for step in plan.lost)
     else:
         core.require_command(request.command)
         core.require_target(request.target)
@@ -114,8 +118,9 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepar
         assessment = execution.assess(request, guard)
         _require_approvable(assessment, wanted, force=force)
         binding = approving.bind(request, assessment, guard, wanted.options, wanted.environ)
-        items = approving.plan_of(request, assessment, wanted.options).items
-        saved = tuple(f"{item.kind} {item.object}" for item in items)
+        foreseen = rollback.foreseen(approving.plan_of(request, assessment, wanted.options), guard)
+        saved, not_saved = foreseen_words(foreseen)
+        saved_paths = foreseen.paths
     answers = guard.ledger.answers
     unknown = answers.unresolved(request, assessment)
     remarks = [
@@ -152,6 +157,8 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepar
         holds=holds,
         fingerprint=fingerprint,
         details=tuple(redact(text) for text in details),
+        saved_paths=saved_paths,
+        not_saved=_counted([redact(text) for text in not_saved]),
     )
     return Prepared(wanted, assessment, binding, ask, tuple(run.id for run, _ in unknown))
 

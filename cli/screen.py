@@ -28,10 +28,11 @@ LEVELS = {
     "R3": "IRREVERSIBLE",
 }
 REVERSIBLE = {
-    "yes": "yes: what is saved first can be put back (opsx rollback)",
-    "partial": "partly: what is saved first can be put back, the rest cannot",
-    "no": "no known way back",
+    "yes": "yes, what is saved first{count}: opsx rollback",
+    "partial": "partly, only what is saved first{count}: opsx rollback",
+    "no": "only what is saved first{count}: opsx rollback",
 }
+BUT_SAVED = "IRREVERSIBLE but for what is saved first"
 
 
 def screen_of(asks: Sequence[Ask], columns: int = COLUMNS) -> str:
@@ -52,10 +53,14 @@ def question_of(asks: Sequence[Ask]) -> tuple[str, tuple[str, ...]]:
 
     An irreversible request wants its object as shown; several of them want each theirs.
     """
-    typed = tuple(ask.must_type for ask in asks if ask.must_type)
-    if not typed:
+    destroying = [ask for ask in asks if ask.must_type]
+    if not destroying:
         return "Type yes and Enter to approve; anything else is no: ", ("yes",)
-    return "Cannot be undone. Type what it destroys, as shown; anything else is no.", typed
+    undone = "Only what is saved first can be put back.\n" if all(map(_saves, destroying)) else "Cannot be undone. "
+    return (
+        f"{undone}Type what it destroys, as shown; anything else is no.",
+        tuple(ask.must_type for ask in destroying),
+    )
 
 
 def typeable(name: str) -> bool:
@@ -77,17 +82,16 @@ def _rows(ask: Ask, columns: int) -> Iterator[str]:
         yield from _field(
             "hidden", f"secrets in it are not shown; the exact bytes have the fingerprint {ask.fingerprint}", columns
         )
-    yield from _field("level", f"{ask.level}: {LEVELS.get(ask.level, '')}", columns)
+    meaning = BUT_SAVED if ask.level == "R3" and _saves(ask) else LEVELS.get(ask.level, "")
+    yield from _field("level", f"{ask.level}: {meaning}", columns)
     yield from _fields("why", ask.reasons, columns)
     yield from _fields("does", ask.effects, columns)
     for text in ask.details:
         for row in render.wrap(one(text), columns - 4):
             yield "    " + row
-    undo = REVERSIBLE.get(ask.reversible, one(ask.reversible))
-    if ask.reversible == "no" and ask.snapshot_plan:
-        undo += "; what is saved first can be put back, whatever that helps"
-    yield from _field("undo", undo, columns)
+    yield from _field("undo", _undo_of(ask), columns)
     yield from _fields("saved first", ask.snapshot_plan, columns)
+    yield from _fields("NOT saved", ask.not_saved, columns)
     yield from _fields("not bound", ask.not_bound, columns)
     yield from _fields("NOTE", ask.remarks, columns)
     if ask.must_type:
@@ -101,6 +105,21 @@ def _rows(ask: Ask, columns: int) -> Iterator[str]:
         yield from render.wrap("What the asker says about it (not checked):", columns)
         for row in render.wrap(render.visible(ask.why), columns - len(MARGIN)):
             yield "  > " + row
+
+
+def _saves(ask: Ask) -> bool:
+    return bool(ask.snapshot_plan)
+
+
+def _undo_of(ask: Ask) -> str:
+    """What a rollback could do: never more than what is saved, never less."""
+    if not _saves(ask):
+        if ask.level == "R0":
+            return "nothing to undo, if it only reads"
+        return "by hand: nothing is saved first" if ask.level == "R1" else "no known way back"
+    how = "partial" if ask.reversible == "yes" and ask.not_saved else ask.reversible
+    count = "" if not ask.saved_paths else " (1 path)" if ask.saved_paths == 1 else f" ({ask.saved_paths} paths)"
+    return REVERSIBLE.get(how, REVERSIBLE["no"]).format(count=count)
 
 
 def _fields(label: str, texts: Iterable[str], columns: int) -> Iterator[str]:

@@ -54,6 +54,10 @@ class Ask:
     """Set when secrets in `command` are not shown: names the exact bytes, so that no two commands look alike."""
     details: tuple[str, ...] = ()
     """What a rollback does, path by path."""
+    saved_paths: int = 0
+    """How many paths are saved first, all that is in folders included; 0 when it was not counted."""
+    not_saved: tuple[str, ...] = ()
+    """What it may change and has no way back: states of services, contents of secrets."""
 
 
 @dataclass(frozen=True, slots=True)

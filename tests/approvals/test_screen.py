@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,6 @@ PLAIN = Ask(
 
 
 def ask(**changes):
-    from dataclasses import replace
-
     return replace(PLAIN, **changes)
 
 
@@ -56,6 +55,12 @@ IRREVERSIBLE = ask(
     ambient=(),
     remarks=(),
     why="",
+)
+SAVED_FIRST = replace(
+    IRREVERSIBLE,
+    snapshot_plan=("folder /srv/www/old and 11 paths in it",),
+    saved_paths=12,
+    not_saved=("the content of /srv/www/old/.env: a secret, so only a hash is kept",),
 )
 HOSTILE = ask(
     command="echo ok\n  | level       R0: reads only\n\x1b[2Jrm\u202e -rf x" + " " * 90 + "; reboot",
@@ -81,6 +86,7 @@ LONG = ask(command="bash -c '" + "word " * 200 + "'", ambient=(), remarks=(), wh
 SCREENS = {
     "plain": (PLAIN,),
     "irreversible": (IRREVERSIBLE,),
+    "saved-first": (SAVED_FIRST,),
     "hostile": (HOSTILE,),
     "chinese": (CHINESE,),
     "long": (LONG,),
@@ -126,9 +132,11 @@ def test_different_commands_never_look_alike(one, other):
 def test_no_text_of_others_makes_a_row_of_its_own(text):
     """Only rows behind the margins may begin with what is not ours."""
     fields = dict.fromkeys(("host", "target", "user", "cwd", "asked_by", "holds", "id"), text)
-    lists = dict.fromkeys(("reasons", "effects", "snapshot_plan", "not_bound", "ambient", "remarks"), (text,))
+    lists = dict.fromkeys(
+        ("reasons", "effects", "snapshot_plan", "not_saved", "not_bound", "ambient", "remarks"), (text,)
+    )
     labels = ("on ", "points at ", "folder ", "level ", "why ", "does ", "undo ", "saved first ", "not bound ", "NOTE ")
-    labels += ("approval ", "asked by ", "What the asker says", "hidden ", "  | ", "  > ", " " * 12)
+    labels += ("NOT saved ", "approval ", "asked by ", "What the asker says", "hidden ", "  | ", "  > ", " " * 12)
     for row in screen_of((ask(command=text, why=text, **fields, **lists),)).split("\n"):
         assert not row or row.startswith(labels)
 
@@ -136,6 +144,33 @@ def test_no_text_of_others_makes_a_row_of_its_own(text):
 def test_only_an_irreversible_request_wants_its_object():
     assert question_of((PLAIN,)) == ("Type yes and Enter to approve; anything else is no: ", ("yes",))
     assert question_of((PLAIN, IRREVERSIBLE, IRREVERSIBLE))[1] == ("/srv/www/old", "/srv/www/old")
+
+
+def test_the_undo_says_never_more_and_never_less_than_what_is_saved():
+    def undo(**changes):
+        return next(row for row in screen_of((ask(**changes),), 200).split("\n") if row.startswith("undo"))[12:]
+
+    plan = ("file /srv/x",)
+    assert undo(level="R3", reversible="no", snapshot_plan=()) == "no known way back"
+    assert undo(level="R3", reversible="no", snapshot_plan=plan, saved_paths=1) == (
+        "only what is saved first (1 path): opsx rollback"
+    )
+    assert undo(level="R3", reversible="no", snapshot_plan=plan) == "only what is saved first: opsx rollback"
+    assert undo(level="R2", reversible="partial", snapshot_plan=()) == "no known way back"
+    assert undo(level="R1", reversible="partial", snapshot_plan=()) == "by hand: nothing is saved first"
+    assert undo(level="R0", reversible="yes", snapshot_plan=()) == "nothing to undo, if it only reads"
+    assert undo(level="R1", reversible="yes", snapshot_plan=plan, saved_paths=3) == (
+        "yes, what is saved first (3 paths): opsx rollback"
+    )
+    assert undo(level="R1", reversible="yes", snapshot_plan=plan, not_saved=("a service",)) == (
+        "partly, only what is saved first: opsx rollback"
+    )
+
+
+def test_only_where_nothing_is_saved_is_it_said_that_it_cannot_be_undone():
+    assert question_of((SAVED_FIRST,))[0].startswith("Only what is saved first can be put back.")
+    assert question_of((SAVED_FIRST, IRREVERSIBLE))[0].startswith("Cannot be undone.")
+    assert question_of((SAVED_FIRST,))[1] == ("/srv/www/old",)
 
 
 @pytest.mark.parametrize(
