@@ -9,9 +9,9 @@ tells when that is.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
-import stat
 import struct
 import threading
 from collections.abc import Iterable, Sequence
@@ -155,14 +155,26 @@ class Rules:
         if opened is None:
             return False
         try:
-            if not stat.S_ISDIR(os.fstat(opened).st_mode):
-                rights &= READ_FILE | EXECUTE | WRITE_FILE | TRUNCATE | IOCTL_DEV
-            self._add(RULE_PATH, struct.pack("=Qi", rights & self.rights, opened))
+            self._add_path(opened, rights & self.rights)
         except OSError:
             return False  # an object that takes no rules (a pipe file system): it stays closed
         finally:
             os.close(opened)
         return True
+
+    def _add_path(self, opened: int, rights: int) -> None:
+        """Adds a rule; for what is no folder only the rights that a file can have.
+
+        The kernel tells which it is (landlock_add_rule(2): EINVAL). fstat would ask the file system, and one whose
+        server is gone never answers.
+        """
+        try:
+            self._add(RULE_PATH, struct.pack("=Qi", rights, opened))
+        except OSError as error:
+            of_files = rights & (READ_FILE | EXECUTE | WRITE_FILE | TRUNCATE | IOCTL_DEV)
+            if error.errno != errno.EINVAL or of_files == rights or not of_files:
+                raise
+            self._add(RULE_PATH, struct.pack("=Qi", of_files, opened))
 
     def allow_port(self, port: int) -> None:
         self._add(RULE_PORT, struct.pack("=QQ", CONNECT_TCP, port))
