@@ -1,6 +1,7 @@
 """Memory that is left, pressure, swap and the largest processes; a control group's limit where there is one."""
 
 from runbooks.cgroup import MemoryLimit, memory_limit, memory_paths
+from runbooks.library.disk import amount
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import (
     GIB,
@@ -94,15 +95,15 @@ def _left(
     if severity != Severity.OK:
         word_en, word_zh = ("warning", "警告") if severity == Severity.WARN else ("critical", "严重")
         tail_en, tail_zh = f", {word_en} below {limit:g}%", f"，低于 {limit:g}% {word_zh}"
-    left, whole, unit = gib(available), gib(total), "GiB"
-    if group and total < GIB:  # a small container's limit would read 0.0 of 0.1
-        left, whole, unit = f"{available / 1024**2:.0f}", f"{total / 1024**2:.0f}", "MiB"
+    left, whole = amount(available), amount(total)
+    # "22.1 of 23.5 GiB", "12 of 96 MiB", but "70 MiB of 1.0 GiB": 0.1 of 1.0 would say too little
+    left_en = left if left[-3:] != whole[-3:] else left[:-4]
     return Finding(
         id,
         severity,
         Words(
-            f"{name.en}: {left} of {whole} {unit} available ({percent(share)}{tail_en}){largest.en}.",
-            f"{name.zh}：共 {whole} {unit}，可用 {left} {unit}（{percent(share)}{tail_zh}）{largest.zh}。",
+            f"{name.en}: {left_en} of {whole} available ({percent(share)}{tail_en}){largest.en}.",
+            f"{name.zh}：共 {whole}，可用 {left}（{percent(share)}{tail_zh}）{largest.zh}。",
         ),
         subject=group or "memory",
         number=round(share, 1),

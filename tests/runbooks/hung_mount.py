@@ -58,17 +58,27 @@ def ask(argv, timeout_s):
     return Answer(child.returncode, out, err, "succeeded" if child.returncode == 0 else "failed")
 
 
-def main(point: str) -> None:
+def through_the_guard():
+    """The `ask` of the program itself: judged, in the sandbox, whose own preparations must not wait for the mount."""
+    from capabilities.run import read_only_runner
+    from cli import surroundings
+    from execution import open_guard
+
+    return read_only_runner(open_guard(surroundings.policy(), outputs_folder=None))
+
+
+def main(point: str, how: str = "plain") -> None:
     try:
         mount_dead_fuse(point)
     except OSError as error:
         print(error, file=sys.stderr)
         os._exit(CANNOT)
     disk.ALONE_S = 0.5
-    checked = runner.run(["disk"], ask, Where("web-1", os.geteuid(), 0.0), utc=lambda: "2026-12-01T04:40:00.000Z")
+    asked = through_the_guard() if how == "guard" else ask
+    checked = runner.run(["disk"], asked, Where("web-1", os.geteuid(), 0.0), utc=lambda: "2026-12-01T04:40:00.000Z")
     print(json.dumps([[f.severity, f.id, f.subject] for f in checked.findings]), flush=True)
     os._exit(0)  # closes /dev/fuse, which frees whoever still waits
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
