@@ -132,7 +132,8 @@ def _folders(target: str, answer: "Answer | None", where: "Where") -> "list[Find
             ]
         why = _why_none(answer, "du", where, empty_is_fine=False) or Words("du is unreadable", "du 无法解析")
         return [not_checked(ID, what, why, answer)]
-    top = sorted(sizes.items(), key=lambda pair: -pair[1])[:SHOWN]
+    ranked = sorted(sizes.items(), key=lambda pair: -pair[1])[:SHOWN]
+    top = [pair for pair in ranked if pair[1] >= 1024**2] or ranked  # "/mnt 0 MiB" helps nobody
     held = sum(size for _, size in top)
     listed = ", ".join(f"{path} {disk.amount(size)}" for path, size in top)
     share_en = share_zh = ""

@@ -41,6 +41,10 @@ JOURNAL = (
 )
 DMESG = ("dmesg", "--time-format=iso")
 
+NEXT_JOURNAL = "journalctl _TRANSPORT=kernel --since=-7d --grep='oom|Killed process' --no-pager"
+NEXT_DMESG = "dmesg --time-format=iso"
+"""Where to look next: in what told of the kill."""
+
 
 def commands(have: "Answers", where: "Where") -> "list[Command]":
     """The kernel's counter and the journal; the message buffer if the journal cannot tell when."""
@@ -60,7 +64,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     if source is not None and source.ended:
         kills = [kill for kill in map(_kill, source.stdout.splitlines()) if kill is not None]
     if kills:
-        return [_killed(kills, source, where)]
+        return [_killed(kills, source, where, journal=source is journal)]
     if counted == 0:
         findings = [_none(have, where)]
         if not _journal_tells(journal):
@@ -93,7 +97,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     return _only_counted(counted, have, where)
 
 
-def _killed(kills: "list[tuple[float, str]]", answer: "Answer | None", where: "Where") -> Finding:
+def _killed(kills: "list[tuple[float, str]]", answer: "Answer | None", where: "Where", *, journal: bool) -> Finding:
     when, who = max(kills)
     hours = max(0.0, (where.now_s - when) / 3600)
     severity = KILLED_AGO.severity(hours)
@@ -113,7 +117,7 @@ def _killed(kills: "list[tuple[float, str]]", answer: "Answer | None", where: "W
         number=round(hours, 1),
         unit="h",
         threshold=KILLED_AGO,
-        next="journalctl _TRANSPORT=kernel --since=-7d --grep='oom|Killed process' --no-pager",
+        next=NEXT_JOURNAL if journal else NEXT_DMESG,
         answer=answer,
     )
 
@@ -150,7 +154,7 @@ def _only_counted(counted: int, have: "Answers", where: "Where") -> "list[Findin
             ),
             subject="kernel",
             number=counted,
-            next="dmesg --time-format=iso" if severity != Severity.OK else "",
+            next=NEXT_DMESG if severity != Severity.OK else "",
             answer=have.get("files"),
         ),
         not_checked(ID, Words("which and when", "是哪些进程、何时"), why, have.get("dmesg")),

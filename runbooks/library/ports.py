@@ -150,7 +150,7 @@ def _all(listeners: "list[Listener]", answer: "Answer | None") -> Finding:
     wide = list(dict.fromkeys(one.shown for one in listeners if not one.address.startswith(LOOPBACK)))
     local = list(dict.fromkeys(one.shown for one in listeners if one.address.startswith(LOOPBACK)))
     parts_en, parts_zh = [], []
-    for names, en, zh in ((wide, "for others", "对外"), (local, "only on this machine", "仅本机")):
+    for names, en, zh in ((wide, "on the network", "面向网络"), (local, "only on this machine", "仅本机")):
         if names:
             more = len(names) - SHOWN
             parts_en.append(f"{en}: {', '.join(names[:SHOWN])}{f' and {more} more' if more > 0 else ''}")
