@@ -10,6 +10,7 @@ import execution
 from capabilities import consent
 from capabilities.ops import COMMAND, ID, NoSuchRecord, answer_schema
 from capabilities.registry import JSON, BadArguments, Tool, hints_of, parameters
+from capabilities.rollback_shapes import foreseen_words
 from capabilities.shapes import stamp_object
 from dialogue.confirm import APPROVED, DENIED, Ask
 from guard.bound import DEFAULT_TTL_S, MIN_TTL_S, NO_OPTIONS, RESOLUTIONS, Consent
@@ -26,7 +27,7 @@ class _Question:
     """One request, judged and bound as it is now."""
 
     def __init__(self, guard: execution.Guard, request: Request, id: str, options: SnapshotOptions) -> None:
-        from acting import approving
+        from acting import approving, rollback
 
         self.request = request
         self.id = id
@@ -37,6 +38,7 @@ class _Question:
         if decision.verdict == Verdict.REFUSE and not decision.forceable:
             raise NotPermitted(decision.text, not_done="nothing was asked")
         self.plan = approving.plan_of(request, self.assessment, options)
+        self.foreseen = rollback.foreseen(self.plan, guard)
         self.binding: Binding = approving.bind(request, self.assessment, guard, options)
 
     def ask(self) -> Ask:
@@ -44,6 +46,7 @@ class _Question:
         assessment, request = self.assessment, self.request
         ambient = tuple(f"points at {name} {text}" for name, text in sorted(self.binding.shown.items()))
         effects = tuple(f"{effect.kind} {effect.object}".strip() for effect in assessment.effects)
+        saved, not_saved = foreseen_words(self.foreseen)
         return Ask(
             id=self.id,
             target=request.target,
@@ -55,11 +58,13 @@ class _Question:
             reasons=tuple(reason.text for reason in assessment.reasons),
             effects=(*ambient, *effects),
             reversible=assessment.reversible,
-            snapshot_plan=tuple(f"{item.kind} {item.object}" for item in self.plan.items),
+            snapshot_plan=saved,
             not_bound=self.binding.unbound,
             must_type="",
             why=request.why,
             expires_at="",
+            saved_paths=self.foreseen.paths,
+            not_saved=not_saved,
         )
 
 

@@ -83,6 +83,7 @@ def words(ask: Ask, code: str, *, ttl_s: int, before: tuple[str, ...] = ()) -> s
     lines += [f"does: {one(effect)}" for effect in ask.effects]
     lines.append(f"can be undone: {ask.reversible}")
     lines += [f"saved first: {one(item)}" for item in ask.snapshot_plan]
+    lines += [f"NOT saved: {one(item)}" for item in ask.not_saved]
     lines += [f"not bound: {one(item)}" for item in ask.not_bound]
     lines += [f"before: {one(text)}" for text in before]
     lines.append(f"request {ask.id}; the approval holds for one run, {ttl_s} s long")

@@ -9,7 +9,7 @@ import execution
 from capabilities.rollback_shapes import created_object, listed_object, plan_object, result_object, snapshot_object
 from cli import surroundings
 from cli.consent import consented, paged
-from cli.report import line, safe, write
+from cli.report import as_typed, line, safe, write
 from guard.errors import NotPermitted, UsageError
 from guard.saved import Action, State
 from guard.types import Actor, Mode, Request, Status
@@ -91,17 +91,18 @@ def _created(manifest: Manifest) -> Iterator[str]:
     ]
     yield from missed[:MOST_LINES]
     if len(missed) > MOST_LINES:
-        yield f"and {len(missed) - MOST_LINES} more that are not saved: opsx snapshot show {manifest.id}"
+        yield f"and {len(missed) - MOST_LINES} more that are not saved: {as_typed(f'opsx snapshot show {manifest.id}')}"
+    back = as_typed(f"opsx rollback {manifest.id}")
     kept = len(manifest.nodes) - len(manifest.hash_only) - len(manifest.absences)
     parts = [_paths(kept)] if kept else []
     if manifest.outputs:
         parts.append("what 1 read says" if len(manifest.outputs) == 1 else f"what {len(manifest.outputs)} reads say")
     if parts:
-        yield f"saved: {' and '.join(parts)}; back to it: opsx rollback {manifest.id}"
+        yield f"saved: {' and '.join(parts)}; back to it: {back}"
     elif manifest.absences:
-        yield f"nothing else was recorded; back to it: opsx rollback {manifest.id}"
+        yield f"nothing else was recorded; back to it: {back}"
     else:
-        yield f"nothing was saved that can be put back; to see whether it changed: opsx rollback {manifest.id}"
+        yield f"nothing was saved that can be put back; to see whether it changed: {back}"
 
 
 def list_all(parsed: Parsed, words: list[str]) -> int:
@@ -272,7 +273,8 @@ def _stopped_by_conflicts(plan: RollbackPlan, shape: dict[str, object], *, as_js
         line({**shape, "status": Status.REFUSED, "execution": None, "own_snapshot": None, "results": [], "next": hint})
     else:
         write(
-            f"opsx: stopped: {_paths(len(plan.conflicts))} changed since; nothing was changed\nopsx: next: {hint}\n",
+            f"opsx: stopped: {_paths(len(plan.conflicts))} changed since; nothing was changed\n"
+            f"opsx: next: {as_typed(hint)}\n",
             to_stderr=True,
         )
     return 1
@@ -302,7 +304,10 @@ def _needs_stamp(plan: RollbackPlan, request: Request, guard: Guard, shape: dict
             }
         )
     else:
-        write(f"opsx: a rollback needs a person's consent; nothing was changed\nopsx: next: {step}\n", to_stderr=True)
+        write(
+            f"opsx: a rollback needs a person's consent; nothing was changed\nopsx: next: {as_typed(step)}\n",
+            to_stderr=True,
+        )
     return 3
 
 
@@ -315,7 +320,8 @@ def _in_words(done: RolledBack) -> None:
         write(f"{_differ(len(done.plan.lost))} and could not be put back\n")
     for note in done.notes:
         write(f"opsx: {safe(note)}\n", to_stderr=True)
-    write(f"opsx: recorded as {done.execution}; to take this back: opsx rollback {done.execution}\n", to_stderr=True)
+    back = as_typed(f"opsx rollback {done.execution}")
+    write(f"opsx: recorded as {done.execution}; to take this back: {back}\n", to_stderr=True)
 
 
 # ── small things ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,6 +9,7 @@ import pytest
 
 import execution
 from acting import rollback
+from capabilities.approvals import approve_tool
 from capabilities.rollback_shapes import foreseen_words
 from capabilities.snapshots import rollback_tool, snapshot_tool
 from cli import opsx
@@ -79,7 +80,8 @@ def test_secret_alone_is_said_to_be_not_saved(folder, capsys):
 def test_secret_beside_others_is_named_and_the_others_counted(folder, capsys):
     _, _, err = said(capsys, "snapshot", "create", str(folder))
     assert f"NOT saved: the content of {folder}/key" in err
-    assert "saved: 2 paths; back to it: opsx rollback s-" in err
+    assert "saved: 2 paths; back to it: " in err
+    assert "opsx rollback s-" in err
     _, shape = said_json(capsys, "snapshot", "create", str(folder))
     assert (shape["paths"], shape["not_saved"], shape["absent"]) == (2, [f"{folder}/key"], [])
 
@@ -109,7 +111,8 @@ def test_what_is_left_out_of_a_folder_is_said_then_and_at_the_rollback(folder, c
 def test_many_absences_are_counted_not_listed(folder, capsys):
     _, _, err = said(capsys, "snapshot", "create", *(f"{folder}/no{number}" for number in range(30)))
     assert err.count("does not exist") == 20
-    assert "and 10 more that are not saved: opsx snapshot show s-" in err
+    assert "and 10 more that are not saved: " in err
+    assert "opsx snapshot show s-" in err
 
 
 def test_tool_says_what_it_did_not_save(folder, guard):
@@ -310,3 +313,20 @@ def test_screen_of_a_destroying_command_says_what_comes_back_and_it_does(folder,
     terminal.answer("yes\r")
     assert terminal.end() == 3
     assert guard.ledger.stamps.listed() == ()
+
+
+def test_form_of_a_host_says_the_same(folder, guard):
+    shown = []
+
+    def asker(name, text, form, state):
+        shown.append(text)
+        return {"action": "cancel"}, state
+
+    tool = approve_tool(guard, call_in(folder, asker=asker))
+    asked(tool, command=f"touch {folder}/key {folder}/one")
+    asked(tool, command="systemctl restart nginx")
+    lines = [text.split("\n") for text in shown]
+    assert f"saved first: file {folder}/one" in lines[0]
+    assert f"NOT saved: the content of {folder}/key: a secret, so only a hash is kept" in lines[0]
+    assert "NOT saved: the state of service nginx is not saved" in lines[1]
+    assert not any(line.startswith("saved first") for line in lines[1])
