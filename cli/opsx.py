@@ -261,7 +261,8 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     """Parses and runs `argv[0]`, reporting whatever goes wrong in three parts."""
     from guard.errors import GuardError, UsageError
 
-    for stream in ("stdout", "stderr"):
+    # A hook whose answer cannot be written must fail, so that its host stops the call.
+    for stream in () if argv[0] == "hook" else ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller: what is written there is dropped
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8", closefd=True))  # noqa: SIM115
     as_json = "--json" in argv[1 : argv.index("--") if "--" in argv else len(argv)]
