@@ -42,8 +42,6 @@ SERVICES = ("guard.ports", "guard.clock", "guard.redact", "guard.redaction", "gu
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "guard": VALUES,
     "guard.judge": (*HOT, "guard.render"),
-    # A file of rules is judged with the judge before it counts.
-    "guard.userrules": (*HOT, "guard.judge"),
     # A person's rules are tried against the judge before they count.
     "guard.userrules": (*VALUES, "guard.judge"),
     "guard.redact": (*VALUES, "guard.redaction"),
@@ -53,10 +51,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # The face for thinking: it judges and reads what was recorded, and has no hands.
     "core": (*VALUES, *SERVICES, "guard.judge", "guard.ledger"),
     "execution": ("core", "guard", "acting"),
-    # What execution is made of; only execution knows it.
+    # What execution is made of. Beside it, only what asks a person knows two of its parts: what is bound, and a plan.
     "acting": ("core", "guard"),
     "dialogue": ("guard.types",),
-    "capabilities": ("execution", "acting.approving", "core", "dialogue", "guard"),
+    "capabilities": ("execution", "acting.approving", "acting.rollback", "core", "dialogue", "guard"),
     "runbooks": ("capabilities", "execution", "core", "dialogue", "guard"),
     "runtimes": ("capabilities", "execution", "core", "dialogue", "guard"),
     "fleet": ("capabilities", "execution", "core", "dialogue", "guard"),
@@ -71,7 +69,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 
 # What the judge may load of the standard library: nothing that reaches files, processes, sockets, clock or environment.
-JUDGE_LIBRARY = {"sys", "binascii", "bisect", "functools", "itertools", "operator", "unicodedata", "collections", "collections.abc"}
+JUDGE_LIBRARY = {
+    "sys",
+    "binascii",
+    "bisect",
+    "collections",
+    "collections.abc",
+    "functools",
+    "itertools",
+    "operator",
+    "unicodedata",
+}
 # The grammar is loaded by path, families by name; no other module of the judge loads code.
 JUDGE_LOADERS = {"guard.judge.shell.grammar", "guard.judge.families"}
 FORBIDDEN_NAMES = {"open", "print", "input", "exec", "eval", "compile", "breakpoint", "__import__"}
