@@ -1,2 +1,4 @@
-"""What `execution` is made of: the world of a run, and one module for each kind of act. `execution` is its face; beside it,
-what asks a person knows what is bound (`approving`) and what a rollback plan is."""
+"""What `execution` is made of: the world of a run, and one module for each kind of act.
+
+`execution` is its face; beside it, what asks a person knows what is bound (`approving`) and what a rollback plan is.
+"""
