@@ -78,12 +78,14 @@ def assess(request: Request, guard: Guard) -> Assessment:
 
     # Looked at for each request: a stop has to reach shells that run for days.
     policy = guard.policy.replace(frozen=guard.ledger.frozen_note())
+    # A folder named by a link is judged as where it leads: `..` goes up from there.
+    folder = os.path.realpath(request.cwd)
 
     def judge(**facts: object) -> Assessment:
         return core.check(
             request.command,
             target=request.target,
-            cwd=request.cwd,
+            cwd=folder,
             actor=request.actor,
             enforcement=guard.enforcement(),
             policy=policy,
@@ -91,7 +93,7 @@ def assess(request: Request, guard: Guard) -> Assessment:
         )
 
     first = judge()
-    facts = facts_for(first, request.cwd)
+    facts = facts_for(first, folder, own_paths=policy.own_paths)
     return judge(facts=facts) if facts.real_paths else first
 
 

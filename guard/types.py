@@ -553,6 +553,8 @@ class Assessment:
     """What client programs point at: `kubernetes`, `aws`, `docker` …"""
     env: "tuple[str, ...]"
     """Names of environment variables that its programs' families need (KUBECONFIG, AWS_PROFILE …)."""
+    questions: "tuple[str, ...]"
+    """Paths as written whose real path and kind would matter (`Facts`)."""
     target: str
 
     def __iter__(self) -> "Iterator[str]":

@@ -187,7 +187,8 @@ class _Inputs:
     def _placed(self, name: str) -> str:
         if name == "~" or name.startswith("~/"):
             name = self._home + name[1:]
-        return os.path.normpath(os.path.join(self._cwd, name))
+        # Nothing is taken out of it: the kernel follows a link before it goes up from there.
+        return os.path.join(self._cwd, name)
 
     def _program(self, name: str) -> object:
         place = self._placed(name) if "/" in name or name.startswith("~") else self._in_path(name)

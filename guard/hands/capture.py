@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from guard.errors import SnapshotImpossible
 from guard.hands.contents import impossible, read_file
+from guard.hands.environment import home
 from guard.hands.files import READ, Folder, Located, NoFolder, Unsafe, Walker, join, xattrs_of
 from guard.saved import (
     ABSENT,
@@ -101,6 +102,11 @@ class Capture:
             return node  # its kind, mode and times are known, and that is all that its owner took away
         except OSError as error:
             raise _cannot_read(node.path, error) from None
+
+
+def _require_files(path: str) -> None:
+    if (os.path.normpath(path) + "/").startswith(KERNEL_FOLDERS):
+        raise impossible(path, "is part of the running kernel, which has no files to put back")
 
 
 def capture(
@@ -212,17 +218,19 @@ class _Looker:
 
     def add_root(self, walker: Walker, path: str, *, through: int = 0) -> None:
         """Adds a path of the plan. `through` counts the links that led to it."""
+        if path == "~" or path.startswith("~/"):
+            path = home() + path[1:]
         if not path.startswith("/"):
             raise impossible(path, "is not an absolute path")
-        path = os.path.normpath(path)
-        if self._is_left_out(path):
+        if self._is_left_out(os.path.normpath(path)):
             return
-        if (path + "/").startswith(KERNEL_FOLDERS):
-            raise impossible(path, "is part of the running kernel, which has no files to put back")
+        _require_files(path)
         try:
+            # Nothing is taken out of the path: a link before `..` is followed first, as the kernel does.
             located = walker.locate(path)
             if self._is_left_out(located.whole):
                 return
+            _require_files(located.whole)
             self._add_located(walker, located, through)
         except Unsafe as error:
             raise impossible(error.path, error.why, error.hint) from None

@@ -100,6 +100,11 @@ def looks_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
+def home() -> str:
+    """The home that a command's `~` stands for."""
+    return _identity(os.environ)["HOME"]
+
+
 def _identity(source: Mapping[str, str]) -> dict[str, str]:
     name, home = source.get("USER", ""), ""
     with contextlib.suppress(KeyError):

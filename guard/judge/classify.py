@@ -117,7 +117,7 @@ class Judged(Assessment):
         return tuple(sorted(self._judge.flags))
 
     @property
-    def questions(self) -> "tuple[str, ...]":
+    def questions(self) -> "tuple[str, ...]":  # type: ignore[override]
         """Paths whose links and kinds would matter (`guard.judge.facts`)."""
         from guard.judge.facts import questions
 

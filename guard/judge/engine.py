@@ -65,7 +65,7 @@ DANGEROUS_VARIABLES = frozenset(
         "BASH_LOADABLES_PATH", "BASH_CMDS", "BASH_ALIASES", "FUNCNEST", "POSIX_PEDANTIC", "LESS", "MORE", "MANOPT",
         "GZIP", "ZIPOPT", "UNZIP", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "MYSQL_HOME", "PSQLRC", "PSQL_PAGER",
         "SYSTEMD_PAGER", "SYSTEMD_EDITOR", "KUBE_EDITOR", "AWS_PAGER", "CC", "CXX", "MAKEFLAGS", "OPENSSL_CONF",
-        "CURL_HOME", "WGETRC", "RUSTC_WRAPPER", "GOFLAGS", "MANPATH", "NLSPATH", "ZDOTDIR", "XAUTHORITY", "DISPLAY",)
+        "BASH_COMPAT", "PS4", "CURL_HOME", "WGETRC", "RUSTC_WRAPPER", "GOFLAGS", "MANPATH", "NLSPATH", "ZDOTDIR", "XAUTHORITY", "DISPLAY",)
 )  # fmt: skip
 DANGEROUS_PREFIXES = (
     "LD_", "DYLD_", "GIT_", "BASH_FUNC_", "MALLOC_", "OPSAGENT_", "NPM_CONFIG_", "npm_config_", "PIP_", "TF_",
@@ -76,7 +76,23 @@ PAGER_VARIABLES = frozenset(("PAGER", "MANPAGER", "GIT_PAGER", "SYSTEMD_PAGER", 
 KNOWN_ENVIRONMENT = {"HOME": "~"}
 """Variables whose value at run time is known in kind: the caller's home."""
 
+STRANGE_MODES = frozenset(
+    ("keyword", "histexpand", "history", "extdebug", "compat31", "compat32", "compat40", "compat41", "compat42",
+     "compat43", "compat44")
+)  # fmt: skip
+"""Options of bash under which a text means something else than what is read here (bash(1), set and shopt)."""
+_EVALUATING = frozenset(
+    ("declare", "typeset", "readonly", "export", "local", "let", "test", "[", "read", "mapfile", "readarray", "printf",
+     "unset", "wait", "getopts", "builtin", "command")
+)  # fmt: skip
+"""Builtins whose operands bash evaluates or assigns; the reader has to see them to tell what they do."""
+
 WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>"))
+
+
+def dangerous(name: str) -> bool:
+    """Whether a variable of this name changes what programs do."""
+    return name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES)
 
 
 class Program:
@@ -307,6 +323,10 @@ class Judge:
         self.bound = set(before)
         if node.name:
             self.bound.add(node.name)
+            if dangerous(node.name):
+                self.note(
+                    R2, "shell.variable", f"sets {node.name}, which changes what programs do", node.span, "law 2"
+                )
         for item in items:
             self.node(item, stdin)
         self.bound = before
@@ -490,9 +510,7 @@ class Judge:
 
     def places(self, path: str) -> "list[str]":
         """The path as written, made absolute against every folder that the text can be in."""
-        if path.startswith(("/", "~")) or not self.cwds:
-            return [paths.normal(path)]
-        return [paths.normal(path, cwd) for cwd in self.cwds]
+        return paths.places(path, self.cwds)
 
     def read_path(self, word: Word, span: "Span") -> None:
         """A file whose content is read."""
@@ -587,7 +605,10 @@ class Judge:
             self.bound.update(assign.name for assign in node.assigns)
             return
         if dynamic:
+            first = words[0].value
             for version in self.versions(words):
+                if first is None and version[0].value in _EVALUATING:
+                    self.opaque("shell.dynamic-command", "a builtin by a name that is put in", words[0].span)
                 self.argv(version, node.span, stdin, assigns=node.assigns, redirects=node.redirects)
         else:
             self.argv(words, node.span, stdin, assigns=node.assigns, redirects=node.redirects)
@@ -748,7 +769,12 @@ class Judge:
                 value = value.partition("=")[2]
             if not value:
                 continue
-            if (
+            named = value[0] in "/~."
+            if not named and (family in _TAKE_NO_FILES or not _CODE.isdisjoint(value)):
+                # A URL, a name on another machine, a text in another language: no file, unless it names one of ours.
+                if not unread or not any(own in value for own in (*self.own_paths, *paths.OWN)):
+                    continue
+            elif (
                 "/" not in value
                 and value[0] not in ".~"
                 and (family not in _TAKE_FILES or _MODE.issuperset(value) or (word.quoted and "*" in value))
@@ -773,6 +799,10 @@ _HEADS = frozenset(("!", "if", "then", "elif", "else", "while", "until", "do", "
 """Reserved words that a command follows."""
 _TAKE_FILES = frozenset(("files", "text"))
 """Families whose operands are files by their nature."""
+_TAKE_NO_FILES = frozenset(("network", "transfer", "containers", "cloud", "remote", "data", "system", "packages", "forges"))
+"""Families whose operands without a dot or slash in front are hosts, URLs, units, images or names."""
+_CODE = frozenset(" \t\n\"'();|&<>$`")
+"""Characters of code and sentences, hardly of a file's name."""
 _TREE_VERBS = frozenset(
     (
         *("reset", "checkout", "restore", "clean", "merge", "rebase", "pull", "stash", "switch", "rm", "mv", "apply"),
@@ -851,7 +881,12 @@ class Call:
 
     def reads(self, word: "Word | None") -> None:
         """Reads this file's content."""
-        if word is not None and not word.appended:
+        if word is None:
+            return
+        if word.appended:
+            # Which files these are is told by data, so nothing but the mask keeps credentials out of them.
+            self.flag("recursive-read")
+        else:
             self.judge.read_path(word, word.span if word.span != (0, 0) else self.span)
 
     def writes(self, word: "Word | None", *, level: int = R1, deletes: bool = False, appends: bool = False) -> None:
@@ -885,6 +920,11 @@ class Call:
                 self._raise_only(shape, word)
             return
         self.judge.text(value, word.span if word.span != (0, 0) else self.span, stdin=stdin)
+
+    def hidden(self, text: str, word: Word) -> None:
+        """Judges what bash would run if it expanded this data."""
+        span = word.span if word.span != (0, 0) else self.span
+        self.judge.text(f": <<EOF_\n{text}\nEOF_\n" if "EOF_" not in text else text, span)
 
     def _raise_only(self, text: str, word: Word) -> None:
         self.judge.text(text, word.span if word.span != (0, 0) else self.span)

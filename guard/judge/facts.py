@@ -1,45 +1,211 @@
 """Which read-only questions a command raises, and what their answers add. Answers raise a level, never lower it."""
 
 from guard.judge import paths
-from guard.judge.engine import R2, R3
+from guard.judge.engine import R1, R2, R3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from guard.judge.engine import Judge
+    from guard.judge.engine import Judge, Ran
     from guard.types import Facts
 
 MAX_QUESTIONS = 256
+_ASKED = ("read", "secret-read", "write", "delete")
+_LONGEST = 4_096
+"""PATH_MAX of Linux: a longer word is no file name."""
+_MAKE_ONLY = frozenset(("mkdir", "touch", "mkfifo", "mktemp"))
+"""What they do to a folder that is there already changes nothing in it."""
+_PUT_INTO = frozenset(("cp", "mv", "install", "ln", "gcp", "gmv"))
+"""What they put into a folder has the last name of what is put there."""
+_VALUE_OPTIONS = frozenset(("-m", "-o", "-g", "-S", "--mode", "--owner", "--group", "--suffix"))
+_RECURSIVE = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chcon", "restorecon"))
 
 
 def questions(judge: "Judge") -> "tuple[str, ...]":
-    """Absolute paths whose real path and kind would matter: what the command reads, writes or removes."""
+    """Paths whose real path and kind would matter: absolute ones and those below a home (`~`), with `..` as written.
+
+    What the command reads, writes or removes comes first, then every word of the commands that change something:
+    any of them may be a link to what nobody below a person may change.
+    """
     asked: dict[str, None] = {}
     for kind, name in judge.effects:
-        if kind in ("read", "write", "delete") and name.startswith("/") and not any(char in name for char in "*?["):
+        if kind in _ASKED and name.startswith(("/", "~")):
             asked[name] = None
-            if len(asked) >= MAX_QUESTIONS:
-                break
-    return tuple(asked)
+    for ran in judge.ran:
+        if ran.level < R1 or ran.away:
+            continue
+        named = [place for value in _values(ran) for place in judge.places(value)]
+        asked.update(dict.fromkeys(place for place in named if place.startswith(("/", "~"))))
+        if _links(ran):
+            asked.update(dict.fromkeys(_link_targets(judge, ran)))
+        if len(asked) >= MAX_QUESTIONS:
+            break
+    return tuple(asked)[:MAX_QUESTIONS]
 
 
 def apply(judge: "Judge", facts: "Facts") -> None:
     """Adds what links and file kinds tell: a link to a secret is a secret, a plain-looking device is a device."""
+    own = tuple(facts.real_paths.get(path, path) for path in judge.own_paths)
+    private = tuple(facts.real_paths.get(path, path) for path in judge.own_private)
     for kind, name in list(judge.effects):
-        if kind not in ("read", "write", "delete"):
+        if kind in ("read", "write", "delete"):
+            for real in _reals(facts, name):
+                _one(judge, facts, kind, name, real, own, private)
+    _above(judge, facts, own)
+
+
+def _one(
+    judge: "Judge",
+    facts: "Facts",
+    kind: str,
+    name: str,
+    real: str,
+    own: "tuple[str, ...]",
+    private: "tuple[str, ...]",
+) -> None:
+    what = facts.kinds.get(real, "")
+    span = (0, 0)
+    if kind == "read":
+        if real != name and paths.secret(real):
+            judge.note(R2, "path.secret-link", f"{name} leads to {real}, which holds credentials", span, "law 4")
+        if real != name and private and paths.own(real, private):
+            judge.note(R2, "own.read", f"{name} leads to opsagent's own {real}", span, "law 6")
+        if what in ("device", "fifo") and paths.device(real) not in ("harmless", "stream"):
+            judge.note(R2, "path.device", f"{name} is a {what} ({real})", span, "law 4")
+        return
+    if what == "device" and paths.device(real) not in ("harmless", "stream"):
+        judge.note(R3, "path.device-write", f"{name} is a device ({real})", span, "law 1")
+    elif real != name and paths.critical(real):
+        judge.note(R2, "path.critical-link", f"{name} leads to {real}, a critical file", span, "law 7")
+    if real != name and paths.own(real, own):
+        _touched(judge, real, f"{name} leads to opsagent's own {real}")
+
+
+# ── what stands above opsagent's own files, or leads to them through a link ──────────────────────────────────────
+
+
+def _above(judge: "Judge", facts: "Facts", own: "tuple[str, ...]") -> None:
+    if not own:
+        return
+    holder: dict[int, Ran] = {}
+    for ran in judge.ran:
+        # Those that it carries stand behind it, so the last one is the command itself.
+        holder.update(dict.fromkeys(range(ran.first_effect, ran.end_effect), ran))
+    for at, (kind, name) in enumerate(judge.effects):
+        if kind not in ("write", "delete"):
             continue
-        real = facts.real_paths.get(name, name)
-        what = facts.kinds.get(real, "")
-        span = (0, 0)
-        if kind == "read":
-            if real != name and paths.secret(real):
-                judge.note(R2, "path.secret-link", f"{name} leads to {real}, which holds credentials", span, "law 4")
-            if what in ("device", "fifo") and paths.device(real) not in ("harmless", "stream"):
-                judge.note(R2, "path.device", f"{name} is a {what} ({real})", span, "law 4")
-        else:
-            if what == "device" and paths.device(real) not in ("harmless", "stream"):
-                judge.note(R3, "path.device-write", f"{name} is a device ({real})", span, "law 1")
-            elif real != name and paths.critical(real):
-                judge.note(R2, "path.critical-link", f"{name} leads to {real}, a critical file", span, "law 7")
-            if real != name and paths.own(real, judge.own_paths):
-                judge.own_touched = real
-                judge.note(R2, "own.write", f"{name} leads to opsagent's own {real}", span, "law 6")
+        by = holder.get(at)
+        if by is not None and by.away:
+            continue
+        for real in _reals(facts, name):
+            if not paths.above(real, own):
+                continue
+            if kind == "delete":
+                _touched(judge, real, f"removes or moves {real}, which holds opsagent's own files")
+            elif by is not None and by.name not in _MAKE_ONLY:
+                _put(judge, facts, by, name, real, own)
+    changing = [ran for ran in judge.ran if ran.level >= R1 and not ran.away]
+    for ran in changing:
+        _words(judge, facts, ran, own)
+        if _links(ran) and (len(changing) > 1 or _writes_beside(judge, ran)):
+            for place in (*_link_targets(judge, ran), *(one for value in _values(ran) for one in judge.places(value))):
+                for real in _reals(facts, place):
+                    if paths.own(real, own) or paths.above(real, own):
+                        _touched(judge, real, f"makes a link to {real} and goes on: opsagent's own files lie there")
+                        return
+
+
+def _put(judge: "Judge", facts: "Facts", by: "Ran", name: str, real: str, own: "tuple[str, ...]") -> None:
+    """Something is put into a folder that holds opsagent's own files further below."""
+    if by.name in _PUT_INTO and not _has(by, "T", "--no-target-directory"):
+        values = _values(by)
+        sources = [value for value in values if name not in judge.places(value)]
+        last = [value.rstrip("/").rpartition("/")[2] for value in sources]
+        told = all(word.value is not None and not word.globs and not word.appended for word in by.words[1:])
+        if told and sources and not {"", ".", ".."} & set(last):
+            for one in last:
+                landed = f"{real.rstrip('/')}/{one}"
+                landed = facts.real_paths.get(landed, landed)
+                if paths.own(landed, own) or paths.above(landed, own):
+                    _touched(judge, landed, f"replaces {landed}, where opsagent's own files are")
+            return
+    text = f"what is put into {real} is not told by the text, and opsagent's own files lie below it"
+    judge.note(R2, "own.above", text, (0, 0), "law 6")
+
+
+def _words(judge: "Judge", facts: "Facts", ran: "Ran", own: "tuple[str, ...]") -> None:
+    """Any word of a changing command that leads to our own files by a link, or above them where it takes all."""
+    takes_all = ran.level >= R3 or (ran.name in _RECURSIVE and _has(ran, "R", "--recursive"))
+    for value in _values(ran):
+        for place in judge.places(value):
+            for real in _reals(facts, place):
+                if real != place and paths.own(real, own):
+                    _touched(judge, real, f"{place} leads to opsagent's own {real}")
+                elif takes_all and paths.above(real, own):
+                    _touched(judge, real, f"changes all that is in {real}, which holds opsagent's own files")
+
+
+def _writes_beside(judge: "Judge", ran: "Ran") -> bool:
+    effects = enumerate(judge.effects)
+    return any(
+        kind in ("write", "delete", "exec") and not ran.first_effect <= at < ran.end_effect for at, (kind, _) in effects
+    )
+
+
+def _touched(judge: "Judge", place: str, text: str) -> None:
+    judge.own_touched = judge.own_touched or place
+    judge.note(R2, "own.write", text, (0, 0), "law 6")
+
+
+# ── words and answers ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _values(ran: "Ran") -> "list[str]":
+    """The texts of a command's words that can be paths: operands, and what stands behind `--option=`."""
+    found = []
+    skips = ended = False
+    for word in ran.words[1:]:
+        value = word.value if word.value is not None else word.shape
+        if skips:
+            skips = False
+            continue
+        if value == "--":
+            ended = True
+            continue
+        if value.startswith("-") and not ended:
+            skips = ran.name in _PUT_INTO and value in _VALUE_OPTIONS
+            value = value.partition("=")[2]
+        if value and len(value) <= _LONGEST and "\n" not in value and "://" not in value:
+            found.append(value)
+    return found
+
+
+def _has(ran: "Ran", letter: str, long: str) -> bool:
+    values = [word.value or "" for word in ran.words[1:]]
+    return any(
+        (value.startswith("-") and not value.startswith("--") and letter in value) or value == long for value in values
+    )
+
+
+def _links(ran: "Ran") -> bool:
+    if ran.name == "ln":
+        return True
+    return ran.name in ("cp", "gcp") and (_has(ran, "s", "--symbolic-link") or _has(ran, "l", "--link"))
+
+
+def _link_targets(judge: "Judge", ran: "Ran") -> "list[str]":
+    """What a link says, read from the folder that the link is in."""
+    values = _values(ran)
+    found = []
+    for link in values:
+        for place in judge.places(link):
+            folder = place.rpartition("/")[0]
+            found += [f"{folder}/{value}" for value in values if not value.startswith(("/", "~")) and value != link]
+    return [place for place in found if place.startswith(("/", "~"))][:MAX_QUESTIONS]
+
+
+def _reals(facts: "Facts", name: str) -> "list[str]":
+    """What a name leads to; for a pattern also what it lists."""
+    found = [facts.real_paths.get(name, name)]
+    if any(char in name for char in "*?["):
+        found += [real for key, real in facts.real_paths.items() if key != name and paths.glob_match(name, key)]
+    return found

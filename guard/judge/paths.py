@@ -121,6 +121,49 @@ def normal(path: str, cwd: "str | None" = None) -> str:
     return ("/" if absolute else "") + "/".join(parts) or ("/" if absolute else ".")
 
 
+def places(path: str, cwds: "list[str]") -> "list[str]":
+    """Every absolute path that a written one can be, against each folder that the text can be in.
+
+    Text takes `..` out with the name before it, the kernel goes up from where a link before it leads. Without knowing
+    which names are links both readings count (`k/../t` is `t` and also `k/../t` as the kernel walks it). The first of
+    `cwds` is where the command starts and is real, so what goes up from there directly has one reading.
+    """
+    if path.startswith(("/", "~")) or not cwds:
+        return [normal(path)] if "/.." not in path else _readings(path, "")
+    if ".." not in path:
+        return [normal(path, cwd) for cwd in cwds]
+    found: list[str] = []
+    for number, cwd in enumerate(cwds):
+        found += _readings(path, cwd) if number else _from_start(path, cwd)
+    return list(dict.fromkeys(found))
+
+
+def _from_start(path: str, cwd: str) -> "list[str]":
+    while path.startswith(("../", "./")) or path == "..":
+        name, _, path = path.partition("/")
+        if name == "..":
+            cwd = normal(f"{cwd}/..")
+    return _readings(path or ".", cwd)
+
+
+def _readings(path: str, cwd: str) -> "list[str]":
+    whole = f"{cwd}/{path}" if cwd else path
+    text = normal(whole)
+    parts = [part for part in whole.split("/") if part not in ("", ".")]
+    while parts and parts[0] == ".." and whole.startswith("/"):
+        parts.pop(0)
+    if ".." not in parts or (not whole.startswith("/") and parts == [".."] * len(parts)):
+        return [text]
+    walked = ("/" if whole.startswith("/") else "") + "/".join(parts)
+    return [text] if walked == text else [text, walked]
+
+
+def above(path: str, own_paths: "tuple[str, ...]") -> bool:
+    """Whether opsagent's own files lie below the path."""
+    folder = path.rstrip("/") + "/"
+    return any(place.startswith(folder) for place in own_paths)
+
+
 def _globbed(pattern: str) -> bool:
     return any(char in pattern for char in "*?[")
 

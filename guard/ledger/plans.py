@@ -404,6 +404,11 @@ def _named_command(text: str) -> tuple[str, str]:
 
 
 def _absolute(path: str, cwd: str) -> str:
+    """The path against a folder. `~` and `..` stay: where they lead is told by the file system when it is saved."""
+    if path == "~" or path.startswith("~/"):
+        return path
+    if "/.." in path or path.startswith(".."):
+        return os.path.join(cwd, path)
     return os.path.normpath(os.path.join(cwd, path))
 
 
