@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 POLICY_VERSION = f"1 ({VERSIONS})"
 """Changes whenever any verdict changes; a stamp made under another version is void."""
 
-LOOPBACK = ("localhost", "127.", "::1", "[::1]", "ip6-localhost")
+LOOPBACK = ("localhost", "::1", "[::1]", "ip6-localhost")
+"""Names of this machine, as a whole: `localhost.example.org` is somebody else's."""
 
 _RUN_READ = Decision(Verdict.RUN, "read", "a read, and the sandbox holds it to that")
 _RUN_PLAIN = Decision(Verdict.RUN, "plain-reader", "only plain readers, all of them the system's own programs")
@@ -22,6 +23,9 @@ def profile_of(judge: "Judge") -> str:
     needs = judge.needs
     if not needs:
         return Profile.LOCAL
+    if "evaluates" in judge.flags and needs != {Profile.REMOTE}:
+        # Data could become a command, and beside a read that needs a socket or a device it could use that too.
+        return Profile.NONE
     if len(needs) == 1:
         need = next(iter(needs))
         if need in (Profile.OBSERVE, Profile.NETADM, Profile.BLOCK):
@@ -67,9 +71,15 @@ def _single(judge: "Judge") -> bool:
 
 def is_named(host: str, port: int, policy: "Policy") -> bool:
     """Whether a person named this peer, in configuration or in this session, or it is this machine."""
-    if host.startswith(LOOPBACK):
+    if host.lower() in LOOPBACK or _loopback_address(host):
         return True
     return any(host in known or f"{host}:{port}" in known for known in (policy.peers, policy.person_peers))
+
+
+def _loopback_address(host: str) -> bool:
+    """127.0.0.0/8 in dotted decimal, with all four numbers."""
+    parts = host.split(".")
+    return len(parts) == 4 and parts[0] == "127" and all(p.isascii() and p.isdigit() and int(p) < 256 for p in parts)
 
 
 REMOTE_CLIENTS = frozenset(
@@ -150,11 +160,12 @@ def decide(
 ) -> Decision:
     """The decision: a function of level, what can be enforced, egress, actor and policy."""
     if judge.own_touched and actor != Actor.PERSON:
-        return Decision(
-            Verdict.REFUSE,
-            "law-6",
-            f"opsagent's approvals, code, state and settings are a person's alone ({judge.own_touched})",
-        )
+        place = judge.own_touched
+        if level == Level.R3 and any(own.startswith(place.rstrip("/") + "/") for own in policy.own_paths):
+            text = f"it cannot be undone, and it would take opsagent's own files in {place} with it"
+        else:
+            text = f"opsagent's approvals, code, state and settings are a person's alone ({place})"
+        return Decision(Verdict.REFUSE, "law-6", text)
     if policy.frozen and level > Level.R0:
         return Decision(Verdict.REFUSE, "frozen", f"everything above R0 is stopped here: {policy.frozen}")
     if policy.mode == Mode.READ_ONLY and level > Level.R0:

@@ -4,8 +4,19 @@ Each reads its own options by its real grammar and hands the rest back to the ju
 lowers what it wraps.
 """
 
-from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, HARMLESS_VARIABLES, R1, R2, Call, Program
+from guard.judge.engine import (
+    AMBIENT_VARIABLES,
+    DANGEROUS_PREFIXES,
+    DANGEROUS_VARIABLES,
+    HARMLESS_VARIABLES,
+    R1,
+    R2,
+    STRANGE_MODES,
+    Call,
+    Program,
+)
 from guard.judge.options import Grammar, Parsed
+from guard.judge.paths import SHARED_FOLDERS
 from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names
@@ -134,6 +145,12 @@ def assigned(call: Call, word: Word) -> None:
         return
     if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
         call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
+    elif name in AMBIENT_VARIABLES:
+        if word.value is None or value.startswith(SHARED_FOLDERS):
+            call.note(R2, "shell.variable", f"sets {name} to where others can write", word, "law 8")
+        else:
+            call.flag("helper")
+            call.judge.ambient[name] = value
 
 
 # -- sudo and its kin -----------------------------------------------------------------------------------------------
@@ -217,7 +234,7 @@ ENV = Wrapper(
 
 # -- shells ---------------------------------------------------------------------------------------------------------
 
-_SHELL_FLAGS = frozenset("abefhkmnptuvxBCEHPTlirs")
+_SHELL_FLAGS = frozenset("abefhmnptuvxBCEPTlirs")
 
 
 def _shell(call: Call) -> None:
@@ -269,6 +286,9 @@ def _shell(call: Call) -> None:
                 call.flag("helper")
             at += 1
             if "o" in flags or "O" in flags:
+                mode = args[at].value if at < len(args) else ""
+                if mode is None or mode in STRANGE_MODES:
+                    call.opaque("a mode that gives words another meaning", args[at])
                 at += 1
             continue
         break
@@ -307,11 +327,20 @@ def _flock(call: Call) -> None:
             call.code(option.value)
     if words and (words[0].value or "x").isdigit() and len(words) == 1:
         return
+    if words:
+        # The lock file is created when it is not there; where nothing lasts that is no change, but no plain read.
+        lock = call.value(words[0])
+        if lock is None or not (lock.startswith(_LOCK_FOLDERS) or lock in ("/", ".", "..")):
+            call.writes(words[0])
     words = words[1:]
     if words and words[0].value in ("-c", "--command") and len(words) > 1:
         call.code(words[1])
     elif words:
         call.argv(words, stdin=call.stdin)
+
+
+_LOCK_FOLDERS = ("/run/", "/var/run/", "/var/lock/", "/run/lock", "/tmp/", "/var/tmp/", "/dev/shm/", "/proc/")  # noqa: S108
+"""Where lock files live by convention: cleared by themselves, so that one more does not last."""
 
 
 def _busybox(call: Call) -> None:
@@ -409,7 +438,7 @@ PROGRAMS: dict[str, Program] = {
     "viddy": WATCH,
     **many("bash sh dash zsh ksh ash mksh rbash rzsh yash posh ksh93", custom(_shell, plain=True)),
     **many("fish csh tcsh pwsh powershell nu elvish xonsh", custom(lambda call: _foreign_shell(call))),
-    "flock": custom(_flock, plain=True),
+    "flock": custom(_flock),
     "busybox": custom(_busybox, plain=True),
     "toybox": custom(_busybox, plain=True),
     **many("strace ltrace", Wrapper(

@@ -5,11 +5,16 @@ path must not
 import a family to learn what it holds. `tests/judge/test_families.py` checks that lists and modules agree.
 """
 
+from guard.judge import paths
+from guard.judge.shell.syntax import Word
 from guard.judge.tables import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from guard.judge.engine import Program
+    from collections.abc import Callable
+
+    from guard.judge.engine import Call, Program
+    from guard.judge.options import Parsed
 
 _NAMES = {
     "batches": """
@@ -22,9 +27,7 @@ _NAMES = {
         wrangler
     """,
     "containers": """
-        argocd cilium consul crictl ctr docker docker-compose eksctl flux helm istioctl k k3d k9s kind kops
-        kubeadm kubecolor kubectl kubectx kubens kustomize linkerd microk8s minikube nerdctl nomad oc podman
-        podman-compose rancher skaffold stern tilt vault velero
+        crictl ctr docker docker-compose nerdctl podman podman-compose
     """,
     "data": """
         arangosh bcp clickhouse-client clusterdb couchbase-cli cqlsh createdb createuser cypher-shell dropdb
@@ -178,8 +181,15 @@ _NAMES = {
         rpcclient rsh rsync scp sendmail sftp siege smbclient sntp socat sqlmap ssh-add ssh-copy-id ssh-keygen
         swaks talk tcpflow telnet tftp tshark vegeta w3m websocat wget wireshark wrk xh youtube-dl yt-dlp zmap
     """,
+    "gitkin": """
+        git-lfs
+    """,
+    "kubernetes": """
+        argocd cilium consul eksctl flux helm istioctl k k3d k9s kind kops kubeadm kubecolor kubectl kubectx
+        kubens kustomize linkerd microk8s minikube nomad oc rancher skaffold stern tilt vault velero
+    """,
     "vcs": """
-        git git-lfs
+        git
     """,
     "wrappers": """
         ash bash busybox bwrap capsh catchsegv cgexec choom chronic chroot chrt cpulimit csh dash
@@ -204,10 +214,66 @@ DEVICE_READERS = names("""
 _MODULES: "dict[str, dict[str, Program]]" = {}
 
 
+_PATTERNS = (
+    "in", "ex", "ig", "gl", "re", "pat", "hid", "no", "skip", "prune", "match", "filter", "type", "name", "lab",
+    "format", "color", "colour", "sort", "sep", "delim", "theme", "style", "lang", "user", "group", "host", "tls", "ca",
+    "cert", "client", "key", "ident", "config", "kubeconfig", "port", "grep", "unit", "title", "template", "output-f",
+)  # fmt: skip
+"""How option names begin whose value is a pattern, a name, or what the program logs in with: no file is shown."""
+
+
+def _shown(word: "Word") -> "Word | None":
+    """The value inside an option word that no grammar lists (`--from-file=F`, `-XF`)."""
+    text = word.value
+    if text is None or len(text) < 4:
+        return None
+    if text.startswith("--"):
+        name, _, value = text[2:].partition("=")
+        if not value or name.startswith(_PATTERNS):
+            return None
+    else:
+        value = text[2:]
+    return Word(word.span, value, (), True)
+
+
+def _values(call: "Call", parsed: "Parsed") -> None:
+    """A reader's option values that name a file of credentials: what is given as a file is read, listed or not."""
+    for option in parsed.options:
+        word = option.value
+        if word is None or option.action or word.value is None or not option.name.startswith("--"):
+            continue
+        if not option.name[2:].startswith(_PATTERNS) and paths.secret(paths.normal(word.value)):
+            call.reads(word)
+    for word in parsed.unknown:
+        inner = _shown(word)
+        if inner is not None and inner.value is not None and paths.secret(paths.normal(inner.value)):
+            call.reads(inner)
+
+
+def _guard(programs: "dict[str, Program]") -> None:
+    """Every reading table looks at option values too, beside what its own check does."""
+    from guard.judge.rules import Table
+
+    done: set[int] = set()
+    for program in programs.values():
+        if isinstance(program, Table) and not program.level and id(program) not in done:
+            done.add(id(program))
+            program.check = _both(program.check) if program.check is not None else _values
+
+
+def _both(check: "Callable[[Call, Parsed], None]") -> "Callable[[Call, Parsed], None]":
+    def judge(call: "Call", parsed: "Parsed") -> None:
+        check(call, parsed)
+        _values(call, parsed)
+
+    return judge
+
+
 def load(module: str) -> "dict[str, Program]":
     """The programs of one family."""
     found = _MODULES.get(module)
     if found is None:
         name = f"guard.judge.{module}" if module == "wrappers" else f"guard.judge.families.{module}"
         found = _MODULES[module] = __import__(name, fromlist=["PROGRAMS"]).PROGRAMS
+        _guard(found)
     return found

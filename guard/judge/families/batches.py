@@ -1,6 +1,8 @@
 """xargs and parallel: a command for each of many inputs. Source: xargs(1), parallel(1)."""
 
-from guard.judge.engine import R2, Call, Program
+from guard.judge import paths
+from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, R2, Call, Program
+from guard.judge.families.search import opens
 from guard.judge.options import Grammar
 from guard.judge.rules import custom, perform
 from guard.judge.shell.syntax import Expansion, Word
@@ -27,6 +29,11 @@ def _xargs(call: Call) -> None:
     perform(call, parsed)
     for word in parsed.unknown:
         call.note(R2, "xargs.unknown-option", f"{word.shape} is not a known option", word, "law 2")
+    for option in parsed.options:
+        if option.name == "--process-slot-var":
+            variable = call.value(option.value) if option.value is not None else None
+            if variable is None or variable in DANGEROUS_VARIABLES or variable.startswith(DANGEROUS_PREFIXES):
+                call.note(R2, "shell.variable", "sets a variable that changes what programs do", option.word, "law 2")
     words = list(call.args[parsed.rest :])
     if not words:
         return
@@ -39,6 +46,10 @@ def _xargs(call: Call) -> None:
     else:
         words.append(unknown(words[-1].span, splits=True, appended=True))
     call.argv(words, stdin=None)
+    if opens(call, words[0].value) and call.stdin and len(call.stdin) < 4096:
+        for piece in call.stdin.split():
+            if paths.secret(paths.normal(piece)):
+                call.reads(Word(call.span, piece, (), True))
 
 
 def _filled(word: Word, holder: str) -> Word:

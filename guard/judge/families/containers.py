@@ -1,38 +1,26 @@
-"""docker, podman, kubectl, helm and their kin. Source: the reference pages of each tool."""
+"""docker, podman and their kin. Source: the reference pages of each tool."""
 
 from guard.judge import paths
-from guard.judge.engine import R2, R3, Call, Program
-from guard.judge.options import Grammar, Parsed
-from guard.judge.rules import custom, many, reader, verbs
+from guard.judge.engine import R2, Call, Program
+from guard.judge.options import Grammar
+from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
     "R0": ("docker ps -a", "docker images", "docker logs -f --tail 10 web", "docker inspect web",
         "docker stats --no-stream", "docker exec web ps aux", "docker exec -it web cat /etc/os-release",
-        "docker compose ps", "docker compose logs -f web", "docker-compose -f x.yml config" , "kubectl get pods -A",
-        "kubectl -n prod get pods -o wide", "kubectl describe pod x", "kubectl logs -f deploy/web",
-        "kubectl rollout status deploy/web", "kubectl top nodes", "kubectl config get-contexts",
-        "kubectl exec web -- ls /srv", "kubectl config view", "kubectl auth can-i get pods", "helm list -A",
-        "helm status web", "helm history web", "docker volume ls", "podman ps", "crictl ps", "kubectl get secrets",
-        "docker version", "kubectl explain pod", "docker network inspect x", "docker system df", "docker info",
-        "kubectl cluster-info", "docker top web", "docker port web", "helm version",),
-    "R1": ("docker start web", "docker exec web sh -c 'touch /x'", "docker restart web", "docker pause web"),
+        "docker compose ps", "docker compose logs -f web", "docker-compose -f x.yml config",
+        "docker volume ls", "podman ps", "crictl ps", "docker version", "docker network inspect x",
+        "docker system df", "docker info", "docker top web", "docker port web", "docker compose config -q",),
+    "R1": ("docker start web", "docker exec web sh -c 'touch /x'", "docker restart web", "docker pause web",
+        "docker compose config -qo f",),
     "R2": ("docker stop web", "docker run alpine ls", "docker pull alpine", "docker build .",
-        "docker exec -it web bash", "kubectl apply -f x.yml", "kubectl scale deploy/x --replicas=0",
-        "kubectl edit deploy x", "kubectl exec -it web -- bash", "kubectl get secret x -o yaml",
-        "kubectl get secrets -o json", "kubectl config view --raw", "kubectl cp a web:/b",
-        "kubectl rollout restart deploy/x", "kubectl delete pod x", "helm upgrade x y", "helm install x y",
-        "docker compose up -d", "kubectl port-forward x 80", "kubectl foo", "docker foo",
-        "kubectl --kubeconfig /tmp/x get pods", "kubectl get pods --server http://x", "kubectl get pods --token=x",
-        "helm list --kubeconfig=/tmp/x", "docker -H tcp://x ps", "docker cp a web:/b", "kubectl debug x",
-        "kubectl config use-context x", "docker compose exec web foo", "kubectl get secret -ojsonpath={.data}",),
-    "R3": ("docker rm -f web", "docker volume rm x", "docker system prune -f", "docker volume prune", "docker rmi x",
-        "docker compose down -v", "docker exec web rm -rf /srv", "kubectl delete ns x", "kubectl delete pods --all",
-        "kubectl delete -f x.yml", "kubectl drain n", "kubectl delete pvc x", "helm uninstall x",
-        "kubectl exec web -- rm -rf /srv", "kubectl delete crd x", "kubectl delete node n",
-        "docker run -v /:/m alpine rm -rf /m", "kubectl replace --force -f x", "docker image prune -a",
-        "kubectl -n prod delete namespace x", "docker swarm leave --force", "docker compose rm -f",
-        "kubectl exec web -c a -- sh -c 'rm -rf /x'",),
+        "docker exec -it web bash", "docker compose up -d", "docker foo", "docker -H tcp://x ps",
+        "docker cp a web:/b", "docker compose exec web foo", "DOCKER_CONFIG=/tmp/x docker ps",),
+    "R3": ("docker rm -f web", "docker volume rm x", "docker system prune -f", "docker volume prune",
+        "docker rmi x", "docker compose down -v", "docker exec web rm -rf /srv",
+        "docker run -v /:/m alpine rm -rf /m", "docker image prune -a", "docker swarm leave --force",
+        "docker compose rm -f",),
 }  # fmt: skip
 
 
@@ -94,234 +82,6 @@ def _run(call: Call, verb: str, rest: "list[Word]") -> None:
     if tail and (tail[0].value is None or not tail[0].value.startswith("-")):
         inner(call, tail)
 
-
-def _delete_kube(call: Call, verb: str, rest: "list[Word]") -> None:
-    text = [word.value or word.shape for word in rest]
-    kinds = " ".join(item for item in text if not item.startswith("-")).lower()
-    first = next((item.lower() for item in text if not item.startswith("-")), "")
-    whole = (
-        "ns",
-        "namespace",
-        "namespaces",
-        "pv",
-        "pvc",
-        "persistentvolume",
-        "persistentvolumes",
-        "persistentvolumeclaim",
-        "persistentvolumeclaims",
-        "crd",
-        "crds",
-        "customresourcedefinition",
-        "customresourcedefinitions",
-        "node",
-        "nodes",
-        "no",
-        "all",
-        "statefulset",
-        "statefulsets",
-        "sts",
-        "storageclass",
-        "sc",
-        "volumesnapshot",
-        "volumeattachment",
-        "secret",
-        "secrets",
-        "clusterrole",
-        "apiservice",
-        "deployment",
-        "deployments",
-        "deploy",
-        "daemonset",
-    )
-    names = {piece.split("/")[0].split(".")[0] for piece in first.split(",")}
-    broad = any(
-        item.split("=")[0]
-        in (
-            "--all",
-            "-l",
-            "--selector",
-            "--all-namespaces",
-            "-A",
-            "-f",
-            "--filename",
-            "-k",
-            "--kustomize",
-            "--force",
-            "--now",
-            "--field-selector",
-        )
-        or item.startswith(("-l", "-f", "-k", "-R"))
-        or item == "--grace-period=0"
-        for item in text
-        if item.startswith("-")
-    )
-    if (
-        broad
-        or names & set(whole)
-        or any("$" in (item or "") or "*" in item for item in text)
-        or any(word.value is None for word in rest)
-        or not kinds
-    ):
-        call.note(R3, "kubernetes.delete", "removes cluster objects and what hangs on them", None, "kubectl delete")
-    else:
-        call.note(R2, "kubernetes.delete-one", "removes a cluster object")
-
-
-def _get_kube(call: Call, verb: str, rest: "list[Word]") -> None:
-    values = [word.value if word.value is not None else word.shape for word in rest]
-    secret = any(
-        piece.split("/")[0].split(".")[0] in ("secret", "secrets")
-        for value in values
-        if not value.startswith("-")
-        for piece in value.lower().split(",")
-    )
-    shows = False
-    for at, value in enumerate(values):
-        form = ""
-        if value in ("-o", "--output") and at + 1 < len(values):
-            form = values[at + 1]
-        elif value.startswith("-o") and len(value) > 2 and not value.startswith("--"):
-            form = value[2:].lstrip("=")
-        elif value.startswith("--output="):
-            form = value[9:]
-        elif value.startswith(("--template", "--raw=")) or value == "--raw":
-            shows = shows or value.startswith("--template") or "secrets" in " ".join(values)
-            secret = secret or ("secrets" in " ".join(values) and value.startswith("--raw"))
-        if form and form not in ("wide", "name"):
-            shows = True
-    if any("/proxy/" in value or value.endswith(("/exec", "/attach")) for value in values):
-        call.note(R2, "kubernetes.proxy", "asks something behind the cluster's own interface", None, "law 10")
-    if secret and shows:
-        call.note(R2, "kubernetes.secret", "shows the values of secrets", None, "law 4")
-        call.effect("secret-read", "kubernetes secrets")
-
-
-def _apply(call: Call, verb: str, rest: "list[Word]") -> None:
-    values = [word.value or "" for word in rest]
-    for at, value in enumerate(values):
-        if value.startswith(("--from-file", "--from-env-file")):
-            text = value.partition("=")[2] or (values[at + 1] if at + 1 < len(values) else "")
-            call.reads(Word(rest[at].span, text.rpartition("=")[2], (), True))
-    dry = any(value.startswith("--dry-run") and value != "--dry-run=none" for value in values)
-    if dry and not any(value in ("-k", "--kustomize") or value.startswith(("-k", "--kustomize=")) for value in values):
-        for at, value in enumerate(values):
-            if (
-                value in ("-f", "--filename")
-                and at + 1 < len(values)
-                and values[at + 1].startswith(("http://", "https://"))
-            ):
-                call.note(R2, "kubernetes.url", "fetches a manifest from a URL", rest[at + 1], "law 10")
-        return
-    call.note(
-        R3 if any(value in ("--prune", "--force") for value in values) else R2,
-        f"kubernetes.{verb.replace(' ', '-')}",
-        f"kubectl {verb} changes the cluster",
-    )
-
-
-def _kube_exec(call: Call, verb: str, rest: "list[Word]") -> None:
-    parsed_words = list(rest)
-    at = 0
-    target = False
-    while at < len(parsed_words):
-        value = parsed_words[at].value
-        if value == "--":
-            at += 1
-            break
-        if value is not None and value.startswith("-"):
-            if value in (
-                "-c",
-                "--container",
-                "-n",
-                "--namespace",
-                "--context",
-                "-f",
-                "--filename",
-                "--pod-running-timeout",
-                "--kubeconfig",
-                "-s",
-                "--server",
-            ):
-                at += 1
-            at += 1
-            continue
-        if not target:
-            target = True
-            at += 1
-            continue
-        break
-    words = parsed_words[at:]
-    if not words:
-        call.note(R2, "kubernetes.exec", "opens something in a pod")
-        return
-    inner(call, words)
-
-
-def _whoami(call: Call, verb: str, rest: "list[Word]") -> None:
-    if any((word.value or "-t").startswith(("-t", "--show-t")) for word in rest):
-        call.note(R2, "kubernetes.token", "shows a token", None, "law 4")
-
-
-def _config_kube(call: Call, verb: str, rest: "list[Word]") -> None:
-    if any((word.value or "").startswith("--raw") for word in rest):
-        call.note(R2, "kubernetes.config-raw", "shows the credentials of the cluster", None, "law 4")
-        call.effect("secret-read", "kubeconfig")
-
-
-def _kube_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
-    for at, word in enumerate(call.args):
-        value = word.value or ""
-        if value == "--context" and at + 1 < len(call.args):
-            call.judge.ambient["kubernetes context"] = call.value(call.args[at + 1]) or "?"
-        elif value.startswith("--context="):
-            call.judge.ambient["kubernetes context"] = value[10:]
-        elif value == "--":
-            break
-        elif value.startswith(("--token", "--password")):
-            call.effect("secret", "on the command line")
-        elif (value.startswith(("--kubeconfig", "--cache-dir"))) and at:
-            target = (
-                value.partition("=")[2] or (call.value(call.args[at + 1]) if at + 1 < len(call.args) else None) or ""
-            )
-            if target.startswith(paths.SHARED_FOLDERS) or not target:
-                call.note(
-                    R2,
-                    "kubernetes.config",
-                    "a configuration from where others can write names programs to run",
-                    word,
-                    "law 8",
-                )
-
-
-_KUBE_OPTIONS = (
-    "-n,--namespace: --context: --cluster: --user: --kubeconfig:!config -s,--server:!R2 --token:!R2 "
-    "--as:!R2 --as-group:!R2 --as-uid:!R2 --certificate-authority: --client-certificate: "
-    "--client-key: --insecure-skip-tls-verify!R2 --tls-server-name: --request-timeout: --cache-dir: "
-    "-v,--v: --vmodule: --log-file:!write --log-dir:!write --logtostderr --alsologtostderr "
-    "--match-server-version --password:!R2 --username: --profile:!R1 --profile-output:!write "
-    "--warnings-as-errors --disable-compression -h,--help -A,--all-namespaces -o,--output: "
-    "-l,--selector: --kuberc:!config"
-)  # fmt: skip
-_KUBE = """R0 get|describe|logs|log|top|top node|top nodes|top pod|top pods|explain|version|api-resources|api-versions|
-        cluster-info|auth can-i|auth whoami|rollout status|rollout history|config view|config get-contexts|
-        config current-context|config get-clusters|config get-users|events|wait|options|help|completion|plugin list|
-        exec|delete|apply|create|set|scale|patch|replace|label|annotate|run|expose|autoscale|adm top|
-        adm top pods|adm top nodes|status|projects|whoami
-R1 uncordon|rollout pause|rollout resume
-R2 edit|rollout restart|rollout undo|port-forward|proxy|cp|attach|debug|taint|cordon|convert|diff|kustomize|
-        certificate approve|certificate deny|config use-context|config set-context|config set|config unset|
-        config set-cluster|config set-credentials|config rename-context|config delete-context|config delete-user|
-        config delete-cluster|cluster-info dump|auth reconcile|login|logout|new-app|start-build|rsh|rsync|project
-R3 drain|delete-all|adm drain"""
-
-KUBECTL = verbs(
-    _KUBE_OPTIONS, _KUBE, flags=("helper",), anywhere=True, env=("KUBECONFIG",), check=_kube_check,
-    protocol="kubernetes",
-    details={"delete": _delete_kube, "get": _get_kube, "exec": _kube_exec, "config view": _config_kube,
-        "whoami": _whoami, **dict.fromkeys(["apply", "create", "set", "scale", "patch", "replace", "label",
-            "annotate", "run", "expose",
-                "autoscale"], _apply),},
-)  # fmt: skip
 
 _CONTAINER_OPTIONS = (
     "-H,--host:!R2 -c,--context: --config:!config -D,--debug -l,--log-level: --tls --tlscacert: "
@@ -388,43 +148,28 @@ COMPOSE = verbs(
     R1 start|restart|pause|unpause|create
     R2 up|stop|kill|pull|push|build|watch|cp|attach|scale
     R3 down|rm""",
-    need="bus", env=("DOCKER_HOST",), details={"exec": _exec, "run": _run}, danger="-o:!write --output:!write",
+    need="bus", env=("DOCKER_HOST",), details={"exec": _exec, "run": _run},
+    danger="-q,--quiet -o:!write --output:!write -f,--follow -t,--timestamps -a,--all",
 )  # fmt: skip
+_HEAD = Grammar("posix " + _CONTAINER_OPTIONS)
 
 
 def _docker(call: Call) -> None:
     """`docker compose` has options of its own between its two words."""
     words = list(call.args)
-    for at, word in enumerate(words):
-        if word.value == "compose":
-            inner_call = Call(call.judge, "docker compose", word, words[at + 1 :], call.span, call.stdin)
-            head = Call(call.judge, call.name, call.word, [*words[:at], Word(word.span, "version")], call.span)
-            DOCKER.judge(head)
-            COMPOSE.judge(inner_call)
-            return
-        if word.value is None or not word.value.startswith("-"):
-            break
+    for assign in call.assigns:
+        value = call.value(assign.value) if assign.value is not None else ""
+        if assign.name == "DOCKER_CONFIG" and (value is None or value.startswith(paths.SHARED_FOLDERS)):
+            call.note(R2, "container.config", "takes its configuration from where others can write", None, "law 8")
+    at = _HEAD.parse(words).rest
+    if at < len(words) and words[at].value == "compose":
+        word = words[at]
+        inner_call = Call(call.judge, "docker compose", word, words[at + 1 :], call.span, call.stdin)
+        head = Call(call.judge, call.name, call.word, [*words[:at], Word(word.span, "version")], call.span)
+        DOCKER.judge(head)
+        COMPOSE.judge(inner_call)
+        return
     DOCKER.judge(call)
-
-
-HELM = verbs(
-    "-n,--namespace: --kube-context: --kubeconfig:!config --debug --kube-apiserver:!R2 "
-    "--kube-token:!R2 --registry-config:!config --repository-config:!config --repository-cache: "
-    "-h,--help --burst-limit: --qps: --kube-as-user:!R2 --kube-insecure-skip-tls-verify!R2",
-    """R0 list|ls|status|history|get notes|get hooks|get metadata|version|env|search repo|repo list|show chart|
-        show readme|show values|show all|show crds|inspect chart|inspect values|dependency list|dep list|plugin list|
-        verify|lint|help|completion
-    R2 install|upgrade|rollback|test|repo add|repo update|pull|push|package|dependency update|dependency build|
-        dep update|plugin install|registry login|create|template|get values|get manifest|get all|search hub
-    R3 uninstall|delete|del|un|repo remove|repo rm|plugin uninstall""",
-    flags=("helper",), env=("KUBECONFIG",), protocol="kubernetes", anywhere=True,
-    danger="--post-renderer:!exec --output-dir:!write",
-)  # fmt: skip
-
-
-def _stern(call: Call, parsed: Parsed) -> None:
-    call.flag("helper")
-    call.peer("", 0, "kubernetes")
 
 
 PROGRAMS: dict[str, Program] = {
@@ -440,36 +185,4 @@ PROGRAMS: dict[str, Program] = {
         R2 stop|stopp|pull|run|runp|create|update|attach|port-forward|checkpoint
         R3 rm|rmp|rmi|containers rm|containers delete|images rm|images remove|tasks rm|tasks kill|namespaces rm|
         snapshots rm|c rm|i rm""", need="bus", details={"exec": _exec})),
-    **many("kubectl oc kubecolor k", KUBECTL),
-    "microk8s": verbs("", "R0 status|version", details={}),
-    "helm": HELM,
-    "stern": reader("-n,--namespace: --context: --kubeconfig:!config -A,--all-namespaces -c,--container: "
-    "-E,--exclude-container: "
-        "-e,--exclude: -i,--include: -l,--selector: --field-selector: -s,--since: --tail: -t,--timestamps? "
-        "-o,--output: "
-        "--template: --color: --no-follow --version -h,--help --only-log-lines --node: --max-log-requests: --timezone: "
-        "--init-containers --ephemeral-containers -p,--prompt", operands="data", plain=False, unknown="R2",
-check=_stern),
-    **many("argocd flux istioctl linkerd cilium velero kubeadm kind minikube k3d k9s kubens kubectx "
-        "kustomize skaffold tilt eksctl kops rancher nomad consul vault", verbs(
-            "-n,--namespace: --context: --kubeconfig:!config --server: --grpc-web --core -o,--output: -A "
-            "-h,--help --version -p,--profile: --address: --token:!R2 -v: --kube-context: -a -l: --region: "
-            "--name:",
-            """R0 version|status|app list|app get|app diff|app history|app logs|app resources|cluster list|
-                cluster get|proj list|
-        proj get|repo list|get all|get sources all|get kustomizations|get helmreleases|get sources|logs|check|events|
-        tree ks|proxy-status|analyze|describe|backup get|backup describe|backup logs|restore get|
-        restore describe|schedule get|get clusters|get nodes|get nodegroup|get cluster|profile list|addons list|ip|
-        node list|service list|config get|config view|list|ls|info|job status|node status|alloc status|alloc logs|
-        server members|agent-info|deployment list|deployment status|namespace list|members|catalog services|
-        catalog nodes|catalog datacenters|operator raft list-peers|operator members|auth list|secrets list|
-        policy list|policy read|audit list|proxy-config cluster|proxy-config listener|proxy-config route|
-        proxy-config endpoint|proxy-config bootstrap|pc cluster|pc listener|pc route|pc endpoint|viz stat|viz "
-        "top|stat|top|edges|get account|get users|
-        certs check-expiration|config images list|upgrade plan|help|get routes
-        R3 app delete|delete|delete cluster|uninstall|reset|uninstall-control-plane|cluster rm|proj delete|repo rm|
-        backup delete|restore delete|schedule delete|kv delete|secrets disable|job stop|namespace delete|system gc|
-        kv destroy|kv metadata delete|lease revoke|cluster delete|node delete|delete nodegroup|policy delete|
-        auth disable|snapshot restore|operator raft remove-peer""", none="R2", flags=("helper",),
-            protocol="kubernetes")),
 }  # fmt: skip

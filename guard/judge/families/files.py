@@ -1,9 +1,14 @@
 """Programs that create, move, change and remove files. Source: the GNU coreutils manual."""
 
+from guard.judge import paths
 from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.options import Grammar, Parsed
 from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EXAMPLES = {
     "R0": ("tar -tf a.tar", "tar tzf a.tgz", "unzip -l a.zip", "zipinfo a.zip", "gzip -l a.gz", "gzip -cd a.gz",
@@ -133,6 +138,8 @@ def _tar(call: Call) -> None:
     if modes <= {"-t", "-d", "--test-label"}:
         if not modes and not any(option.name in ("--help", "--version", "--usage") for option in parsed.options):
             call.opaque("tar without a mode")
+        if "-d" in modes:
+            trees(call, parsed.operands)
         call.reads(archive)
         return
     if "-x" in modes and len(modes) == 1:
@@ -155,11 +162,36 @@ def _tar(call: Call) -> None:
     if archive is None or archive.value != "-":
         call.note(R1, "files.tar.create", "writes an archive")
         call.writes(archive)
-    for word in parsed.operands:
+    trees(call, parsed.operands)
+
+
+def trees(call: Call, words: "Sequence[Word]") -> None:
+    """Files, or folders with all that is in them: a folder of credentials counts as its files."""
+    call.judge.flags.add("recursive-read")
+    call.judge.plain = False
+    for word in words:
         call.reads(word)
+        value = call.value(word)
+        if value is not None and (paths.secret(paths.normal(value) + "/-") or value.rstrip("/").endswith("/.ssh")):
+            call.effect("secret-read", value)
+            call.note(R2, "path.secret", f"reads a folder of credentials ({value})", word, "law 4")
 
 
 _TAR: Grammar | None = None
+
+
+def _ar(call: Call) -> None:
+    """ar: `t` and `p` read. Its long options load code or write, wherever they stand, and `@FILE` holds more."""
+    words = [word for word in call.args if (word.value or "") not in ("--thin", "--version", "--help", "--")]
+    for word in words:
+        value = word.value if word.value is not None else word.prefix
+        if value.startswith(("--", "@")):
+            call.note(R2, "ar.option", f"{word.shape} loads code, writes or holds more options", word, "ar(1)")
+    first = next(((word.value or "x").lstrip("-") for word in words if not (word.value or "").startswith("--")), "")
+    if first[:1] not in ("t", "p") and not any(word.value in ("--version", "--help") for word in call.args):
+        call.note(R1, "files.ar", "writes an archive")
+    for word in words[1:]:
+        call.reads(word)
 
 
 def _dd(call: Call) -> None:
@@ -323,8 +355,7 @@ PROGRAMS: dict[str, Program] = {
         "-u,--unconditional -F,--file: -I: -O:!write -H,--format: --rsh-command:!exec --to-stdout "
         "--no-absolute-filenames -A -B -c -0 -L --quiet -D,--directory: -E: -f -n -a --help --version",
         operands="data", check=_cpio),
-    "ar": custom(lambda call: None if call.args and (call.args[0].value or "x").lstrip("-")[:1] in ("t", "p") else
-        call.note(R1, "files.ar", "writes an archive")),
+    "ar": custom(lambda call: _ar(call)),
     **many("rsnapshot borg restic duplicity", table("", operands="data", level="R2", text="makes or changes backups")),
     **many("vi vim nvim nano emacs ed ex pico micro joe view vimdiff rvim helix hx kak ne mcedit gedit code subl",
         table("", operands="data", level="R2", text="an editor: interactive, and can run commands")),

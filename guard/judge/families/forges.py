@@ -13,7 +13,10 @@ EXAMPLES = {
 
 
 def _auth(call: Call, verb: str, rest: "list[Word]") -> None:
-    if any((word.value or "-t").startswith("-t") for word in rest):
+    if any(
+        (word.value or "-t")[:1] == "-" and (word.value or "-t")[:2] != "--" and "t" in (word.value or "-t")
+        for word in rest
+    ):
         call.note(R2, "forge.token", "shows a token", None, "law 4")
 
 
@@ -68,7 +71,9 @@ PROGRAMS: dict[str, Program] = {
                 parents|identify|id|
         summary|manifest|files|paths|root|version|help
         R3 strip|revert|purge""", flags=("helper",),
-            danger="--diff-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write")),
+            danger="--diff-cmd:!exec --diff3-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write "
+            "--config:!R2 --config-option:!R2 --config-dir:!config --config-file:!R2 --debugger!R2 -r,--rev: -l: -p -v "
+            "-q -g -a -m -n -c -d -u -A -B -S -I: -X: -F: -R: -U: -x:")),
     "tig": verbs("-v,--version -h,--help", "R0 status|log|show|blame|grep|refs|stash|reflog", none="R0",
         flags=("helper",)),
     **many("lazygit gitk", verbs("-v,--version", "R0 --version", none="R2", flags=("helper",))),

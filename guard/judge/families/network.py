@@ -92,7 +92,7 @@ def _iptables(call: Call) -> None:
     call.need("netadm")
     level = -1
     for value in values:
-        if value.startswith(("--modp", "-M")):
+        if value.startswith(("--mo", "-M")):
             level = max(level, R2)
         if value in ("-F", "--flush", "-X", "--delete-chain") or (
             value[:1] == "-" and value[:2] != "--" and len(value) < 6 and set("FX") & set(value) and value[1:].isalpha()
@@ -147,7 +147,13 @@ def _nft(call: Call) -> None:
     elif (";" in text or "\n" in text) and not rest[0].startswith("list"):
         call.note(R3 if "flush" in text else R2, "firewall.change", "changes the firewall", None, "nft(8)")
     elif not rest or rest[0].split()[0] in ("list", "monitor", "describe"):
-        if any(item in text for item in ("; ", "flush", "add ", "delete ")):
+        # One command a line; everything that follows a `;` is another.
+        pieces = [piece.split()[:1] for piece in text.replace("\n", ";").split(";")]
+        options = [piece for piece in words if piece.startswith("-")]
+        heads = [head[0] for head in pieces[1 if options else 0 :] if head]
+        if any(head not in ("list", "monitor", "describe") and not head.startswith("-") for head in heads) or any(
+            option.startswith(("-I", "-D", "--in", "--de", "-f", "-i", "-o", "--op")) for option in options
+        ):
             call.note(R2, "firewall.change", "changes the firewall", None, "nft(8)")
     elif rest[0].split()[0] in ("flush",) or "flush" in rest[0]:
         call.note(R3, "firewall.flush", "removes the firewall's rules", None, "nft(8)")
@@ -243,6 +249,8 @@ def _dns(call: Call, parsed: Parsed) -> None:
             return
         if value.startswith("@"):
             call.peer(value[1:], 53, "dns")
+    if call.name in ("host", "nslookup") and len(parsed.operands) > 1:
+        call.peer(call.value(parsed.operands[1]) or "?", 53, "dns")
     call.peer("", 53, "dns")
 
 

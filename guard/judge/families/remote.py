@@ -15,8 +15,8 @@ EXAMPLES = {
 
 _SSH = Grammar(
     "posix -4 -6 -A!R2 -a -C -f -G -g!R2 -K!R2 -k -M!R2 -N!R2 -n -q -s -T -t -V -v -X!R2 -x -Y!R2 -y "
-    "-B: -b: -c: -D:!R2 -E:!write -e: -F:!config -I:!R2 -i: -J: -L:!R2 -l: -m: -O:!R2 -o: -P: -p: -Q: "
-    "-R:!R2 -S: -W:!R2 -w:!R2"
+    "-B: -b: -c: -D:!R2 -E:!write -e: -F:!R2 -I:!R2 -i: -J: -L:!R2 -l: -m: -O:!R2 -o: -P: -p: -Q: "
+    "-R:!R2 -S:!R2 -W:!R2 -w:!R2"
 )  # fmt: skip
 
 
@@ -65,11 +65,13 @@ def _ssh(call: Call) -> None:
     if parsed.has("-G"):
         call.flag("helper")
         return
+    _jumps(call, parsed)
     rest = words[1:]
     # Options may follow the host: `ssh host -p 22 ls`.
     more = _SSH.parse(rest)
     if more.options or more.unknown:
         perform(call, more)
+        _jumps(call, more)
         for option in more.options:
             if option.name == "-o":
                 ssh_option(call, option.value)
@@ -80,6 +82,21 @@ def _ssh(call: Call) -> None:
         call.note(R2, "ssh.shell", "opens a shell on another machine")
         return
     call.judge.elsewhere(lambda: joined(call, rest))
+
+
+def _jumps(call: Call, parsed: Parsed) -> None:
+    """Every machine on the way is a peer as much as the last one."""
+    for option in parsed.options:
+        if option.name != "-J":
+            continue
+        value = call.value(option.value) if option.value is not None else None
+        if value is None:
+            call.opaque("a way that the text does not tell", option.word)
+            return
+        for hop in value.split(","):
+            place = hop.removeprefix("ssh://").rpartition("@")[2].rstrip("/")
+            host, colon, port = place.rpartition(":") if not place.endswith("]") else (place, "", "")
+            call.judge.peers.append((host if colon else place, int(port) if port.isdigit() else 22, "ssh"))
 
 
 def _port(call: Call, parsed: Parsed) -> int:

@@ -33,15 +33,33 @@ _FIND_FLAG = names("""
     -H -L -P -not -and -or -a -o ! ( ) , -help -version --help --version -E -X -x -s -O0 -O1 -O2 -O3 -xattr -sparse
     -acl
 """)
+_FIND_NAMES = frozenset(("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"))
 _FIND_FILE = frozenset(("-fprint", "-fprint0", "-fls"))
 _FIND_ACTIONS = frozenset(("-delete", "-exec", "-execdir", "-ok", "-okdir", "-rm", "-fprint", "-fls"))
 _FIND_RUN = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+
+
+_UNOPENED = names("""
+    ls stat echo printf basename dirname realpath readlink du test [ true false file lsattr getfacl touch chmod chown rm
+    rmdir mv ln mkdir unlink : dir
+""")
+"""Programs that take a file's name without showing what is in it."""
+
+
+def opens(call: Call, program: "str | None") -> bool:
+    """Whether a program that is run for many files shows their contents: then they are read unseen, as a tree is."""
+    if program is None or program in _UNOPENED:
+        return False
+    call.judge.flags.add("recursive-read")
+    call.judge.plain = False
+    return True
 
 
 def find(call: Call) -> None:
     """find(1): an expression in which some words act."""
     args, at = call.args, 0
     paths: list[Word] = []
+    wanted: list[Word] = []
     started = False
     while at < len(args):
         word = args[at]
@@ -69,6 +87,8 @@ def find(call: Call) -> None:
                 call.note(
                     R3, "find.value", f"{value} takes {args[at].value} as its value, which was hardly meant", args[at]
                 )
+            elif value in _FIND_NAMES and at < len(args) and (at < 2 or args[at - 2].value not in ("!", "-not")):
+                wanted.append(args[at])
             at += 1
             continue
         if value in ("-delete", "-rm"):
@@ -99,6 +119,9 @@ def find(call: Call) -> None:
                 call.opaque("an action without a command", word)
             else:
                 call.argv(inner)
+                if opens(call, inner[0].value):
+                    for name in wanted:
+                        call.reads(name)
             at = end + 1
         elif value == "-files0-from":
             if at < len(args):

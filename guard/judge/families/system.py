@@ -115,6 +115,11 @@ def _service(call: Call) -> None:
     words = [word for word in call.args if word.value not in ("--full-restart",)]
     if not words or words[0].value in ("--status-all", "--help", "--version", "-h"):
         return
+    name = words[0].value
+    if name is None or words[0].globs or "/" in name or name.startswith("."):
+        call.note(R2, "service.path", "runs a program by a path that leaves the folder of services", words[0], "law 2")
+        if name is not None and len(words) > 1:
+            call.effect("exec", name)
     verb = words[1].value if len(words) > 1 else None
     if verb == "status":
         return
@@ -133,7 +138,12 @@ def _kill(call: Call) -> None:
     if len(values) >= 2 and (
         values[0] in ("-0", "-s0") or (values[0] in ("-s", "-n", "--signal") and values[1] in ("0", "EXIT"))
     ):
-        return
+        # A later option would name another signal, so only process numbers may follow.
+        targets = args[1 if values[0] in ("-0", "-s0") else 2 :]
+        if not any((word.value or word.prefix).startswith("-") for word in targets):
+            if any(word.value is None and not word.prefix and not word.quoted for word in targets):
+                call.flag("options-from-expansion")
+            return
     if any(value == "-1" for value in values[1:]) or (values and values[0] == "--" and "-1" in values):
         call.note(R3, "process.kill-all", "signals every process", None, "kill(2)")
         return

@@ -98,7 +98,7 @@ _JQ_PAIRS = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--argf
 def _jq(call: Call) -> None:
     """jq: options that take two words (a name, then a text or a file) stand apart from the grammar."""
     words: list[Word] = []
-    at, data = 0, False
+    at, data = 0, 0
     while at < len(call.args):
         word = call.args[at]
         if word.value in _JQ_PAIRS:
@@ -106,8 +106,9 @@ def _jq(call: Call) -> None:
                 call.reads(call.args[at + 2])
             at += 3
             continue
-        data = data or word.value in ("--args", "--jsonargs")
         words.append(word)
+        if not data and word.value in ("--args", "--jsonargs"):
+            data = len(words)
         at += 1
     parsed = _JQ.parse(words)
     perform(call, parsed)
@@ -116,8 +117,10 @@ def _jq(call: Call) -> None:
     if parsed.loose:
         call.flag("options-from-expansion")
     files = parsed.operands if parsed.has("-f") else parsed.operands[1:]
-    if not data:
-        for word in files:
+    # Behind --args words are texts; a file may still stand before it.
+    before = {id(word) for word in words[:data]}
+    for word in files:
+        if not data or id(word) in before:
             call.reads(word)
 
 
@@ -162,7 +165,7 @@ def _less(call: Call, parsed: Parsed) -> None:
 
 def _urls(call: Call, parsed: Parsed) -> None:
     """A file operand that is an address is fetched."""
-    for word in parsed.operands:
+    for word in (*parsed.operands, *(option.value for option in parsed.options if option.value is not None)):
         if "://" in (word.value or word.shape):
             call.note(R2, f"{call.name}.fetch", "fetches from an address", word, "law 10")
 
@@ -250,7 +253,8 @@ PROGRAMS: dict[str, Program] = {
         "--format,-format --pretty: --schema,-schema: --relaxng: --dtdvalid: --schematron: --c14n --c14n11 --exc-c14n "
         "--valid --postvalid --html --xmlout --recover --nonet --noent --nowarning --noblanks --nocdata --nodefdtd "
         "--huge --encode: --stream --sax --timing --version --debug --copy --dropdtd --nsclean --path: --oldxml10 "
-        "--xinclude --quiet --repeat --compress -", unknown="R2", check=lambda call, parsed: _urls(call, parsed)),
+        "--xinclude --quiet --repeat --compress -", plain=False, unknown="R2",
+        check=lambda call, parsed: _urls(call, parsed)),
     "tidy": reader("single -m,-modify!R1 -o,-output:!write -f,-file:!write -q,-quiet -e,-errors -xml -i,-indent "
         "-asxml -asxhtml -ashtml -h,-help -v,-version,--version -config:!config -w,-wrap: -c,-clean -b,-bare "
         "-n,-numeric -u,-upper -utf8 -raw -ascii -latin1 -omit -g,-gdoc --show-warnings: --show-errors: --show-info: "

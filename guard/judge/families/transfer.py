@@ -34,6 +34,14 @@ _METADATA = starts("""
 """)
 
 
+_GUESSED = names("ftp dict ldap imap smtp pop3")
+
+
+def _certificate(value: str) -> bool:
+    """A name that says that a certificate lies there, not a key."""
+    return value.endswith((".pem", ".crt", ".cer", ".csr")) and "key" not in value
+
+
 def url_peer(call: Call, word: Word, *, protocols: "tuple[str, ...]" = ("http", "https")) -> None:
     """A URL that is read from: literal, http(s), and no metadata service."""
     value = call.value(word)
@@ -48,7 +56,9 @@ def url_peer(call: Call, word: Word, *, protocols: "tuple[str, ...]" = ("http", 
         return
     scheme, separator, rest = value.partition("://")
     if not separator:
-        scheme, rest = "http", value
+        # curl guesses the protocol of an address without one from the host's name.
+        guess = value.partition(".")[0].lower()
+        scheme, rest = guess if call.name == "curl" and guess in _GUESSED else "http", value
     scheme = scheme.lower()
     if scheme not in protocols:
         if scheme == "file":
@@ -79,7 +89,7 @@ _CURL = Grammar(
     "-A,--user-agent: -e,--referer: -H,--header: -w,--write-out: "
     "-o,--output:!write -O,--remote-name!R1 --remote-name-all!R1 -J,--remote-header-name!R1 "
     "--output-dir:!write --create-dirs -D,--dump-header:!write -c,--cookie-jar:!write -b,--cookie: "
-    "--trace:!write --trace-ascii:!write --stderr:!write --etag-save:!write --etag-compare: "
+    "--trace:!write --trace-ascii:!write --stderr:!write --etag-save:!write --etag-compare:!read "
     "--hsts:!write --alt-svc:!write --libcurl:!write "
     "-X,--request: -d,--data:!net --data-raw:!net --data-binary:!net --data-ascii:!net "
     "--data-urlencode: --json:!net -F,--form:!net --form-string:!net -T,--upload-file:!net -G,--get "
@@ -144,6 +154,16 @@ def _curl(call: Call) -> None:
                 call.note(R2, "curl.option--data-urlencode", "sends data over the network", option.word, "law 10")
         elif name == "--url" and option.value is not None:
             url_peer(call, option.value)
+        elif name in ("--proto-default", "--proto-redir") and (
+            value is None or not names("http https").issuperset(value.lower().lstrip("=+-").split(","))
+        ):
+            call.note(R2, "network.protocol", "lets it speak another protocol than the web's", option.word, "law 10")
+        elif name == "--url-query" and value and "@" in value.partition("=")[0]:
+            call.reads(Word(option.word.span, value.partition("@")[2], (), True))
+            call.note(R2, "curl.query-file", "sends what a file holds", option.word, "law 10")
+        elif name in ("-E", "--cacert", "--capath") and option.value is not None:
+            if value is None or not _certificate(value):
+                call.reads(option.value)
         elif name in ("--resolve", "--connect-to"):
             call.note(R2, "curl.redirected", "talks to another host than the address says", option.word, "law 10")
         elif name == "-w" and (value is None or "%output" in value):
@@ -306,12 +326,50 @@ _OPENSSL_READS = names("""
 """)
 
 
+_OPENSSL_WRITES = names(
+    "-out -keyout -CAserial -sess_out -msgfile -keylogfile -writerand -respout -reqout -sigfile_out"
+)
+_OPENSSL_KEYS = names("""
+    -key -signkey -CAkey -sign -hmac -inkey -newkey -new -CAcreateserial -passin -pass -engine -engine_impl -ssl_engine
+    -ssl_client_engine -provider -provider-path -provparam -config -extfile -x509 -key2 -proxy -proxy_user -proxy_pass
+    -cmp -loader -force_pubkey -unix -psk -psk_session -early_data -srppass -srpuser -pass_ -kdf -macopt -mac -passout
+    -key_pass -unwrap -section_
+""")
+"""Options that use or make a key, load code, or send something by another way."""
+_CLIENT_FLAGS = names("""
+    -4 -6 -showcerts -quiet -brief -status -ign_eof -debug -msg -state -nocommands -prexit -reconnect -crlf -trace -bugs
+    -verify_return_error -verify_quiet -noservername -no_ticket -comp -no_comp -legacy_renegotiation -serverpref
+    -security_debug -security_debug_verbose -ct -noct -dtls -dtls1 -dtls1_2 -tlsextdebug -crl_check -crl_check_all
+    -x509_strict -partial_chain -trusted_first -no-CAfile -no-CApath -no-CAstore -enable_pha -help -async -no_etm
+    -legacy_server_connect -no_legacy_server_connect -no_renegotiation -prioritize_chacha -strict -fallback_scsv -ssl3
+    -tls1 -tls1_1 -tls1_2 -tls1_3 -no_ssl3 -no_tls1 -no_tls1_1 -no_tls1_2 -no_tls1_3 -nbio -no_ign_eof -adv
+    -ignore_critical -policy_check -explicit_policy -check_ss_sig -use_deltas -extended_crl -no_alt_chains
+    -suiteB_128 -suiteB_128_only -suiteB_192 -no_check_time -allow_proxy_certs -no_tx_cert_comp -no_rx_cert_comp
+    -nbio_test -timeout -sctp -dane_ee_no_namechecks -no_interactive -quic -enable_client_rpk -enable_server_rpk
+""")
+_CLIENT_VALUES = names("""
+    -connect -host -port -servername -alpn -CAfile -CApath -CAstore -cert -certform -keyform -starttls -xmpphost -name
+    -verify -verify_depth -verify_hostname -verify_email -verify_ip -verify_name -purpose -cipher -ciphersuites -curves
+    -groups -sigalgs -client_sigalgs -sess_in -bind -nextprotoneg -maxfraglen -split_send_frag -max_pipelines -read_buf
+    -mtu -max_send_frag -attime -policy -dane_tlsa_domain -dane_tlsa_rrdata -cert_chain -ctlogfile -min_protocol
+    -max_protocol -requestCAfile -rand -crl -CRL -CRLform -chainCAfile -chainCApath -chainCAstore -verifyCAfile
+    -verifyCApath -verifyCAstore -nameopt -serverinfo -use_srtp -keymatexport -keymatexportlen -build_chain -named_curve
+    -propquery -pause_ -record_padding -auth_level -CRL_download_ -certopt
+""")
+
+
 def _openssl(call: Call) -> None:
-    # `--out` means `-out` (openssl(1)); one reading is enough.
-    args = [
-        Word(word.span, word.value[1:], (), True) if word.value is not None and word.value.startswith("--") else word
-        for word in call.args
-    ]
+    args: list[Word] = []
+    for word in call.args:
+        # `--out` means `-out`, and `-out=F` means `-out F` (openssl's own reader of options).
+        value = word.value
+        if value is None or value[:1] != "-" or len(value) < 2 or not args:
+            args.append(word)
+            continue
+        name, equals, given = value.partition("=")
+        args.append(Word(word.span, "-" + name.lstrip("-"), (), True))
+        if equals:
+            args.append(Word(word.span, given, (), True))
     verb = args[0].value if args else None
     if verb is None:
         if args:
@@ -322,79 +380,57 @@ def _openssl(call: Call) -> None:
     if verb not in _OPENSSL_READS:
         call.note(R2, "openssl.key", f"openssl {verb} makes, shows or uses keys", args[0])
         return
-    noout = any(word.value == "-noout" for word in args)
-    for at, word in enumerate(args[1:], 1):
+    client = verb == "s_client"
+    peered = False
+    at = 1
+    while at < len(args):
+        word = args[at]
         value = word.value
         following = args[at + 1] if at + 1 < len(args) else None
-        if (
-            value
-            in (
-                "-out",
-                "-keyout",
-                "-CAserial",
-                "-sess_out",
-                "-msgfile",
-                "-keylogfile",
-                "-writerand",
-                "-respout",
-                "-reqout",
-                "-signature_",
-            )
-            and following is not None
-        ):
-            call.writes(following)
-        elif value in ("-in", "-CAfile", "-cert", "-untrusted", "-crl", "-CA"):
-            target = call.value(following) if following is not None else None
-            if (
-                verb in ("x509", "crl", "req", "verify", "crl2pkcs7", "pkcs7", "asn1parse", "s_client", "ocsp", "dgst")
-                and target is not None
-                and (target.endswith((".pem", ".crt", ".cer", ".csr")) and "key" not in target)
-            ):
-                continue
-            call.reads(following)
-        elif value in (
-            "-key",
-            "-signkey",
-            "-CAkey",
-            "-sign",
-            "-hmac",
-            "-inkey",
-            "-newkey",
-            "-new",
-            "-CAcreateserial",
-            "-passin",
-            "-pass",
-            "-engine",
-            "-provider",
-            "-provider-path",
-            "-config",
-            "-extfile",
-            "-x509",
-            "-key2",
-            "-proxy",
-            "-starttls_",
-            "-cmp",
-            "-loader",
-            "-force_pubkey",
-        ):
-            call.note(R2, "openssl.key", f"{value} uses or makes a key, or loads code", word)
-        elif value in ("-servername", "-host", "-port", "-alpn") and (
-            following is None or call.value(following) is None
-        ):
-            call.note(R2, "network.dynamic", "what is sent is not told by the text", following, "law 10")
-        elif value in ("-connect", "-host") and following is not None:
-            where = call.value(following)
-            if where is None:
-                call.note(R2, "network.dynamic", "the peer is not told by the text", following, "law 10")
-            else:
-                host, _, port = where.rpartition(":")
-                call.peer(host or where, int(port) if port.isdigit() else 443, "tls")
-        elif value in ("-text", "-modulus") and verb == "rsa" and not noout:
-            call.note(R2, "openssl.key", "shows a private key", word)
-    if verb == "s_client" and call.stdin is not None and (call.stdin == "" or call.stdin.strip() not in ("", "Q")):
+        at += 1
+        if value in _OPENSSL_WRITES:
+            if following is None or following.value != "-":
+                call.writes(following)
+            at += 1
+        elif value in _OPENSSL_KEYS:
+            call.note(R2, "openssl.key", f"{value} uses or makes a key, loads code or goes another way", word)
+        elif client and value in ("-connect", "-host"):
+            peered = True
+            _tls_peer(call, following, word)
+            at += 1
+        elif client and value is not None and value in _CLIENT_VALUES:
+            if following is None or call.value(following) is None:
+                call.note(R2, "network.dynamic", "what is sent is not told by the text", following, "law 10")
+            elif value in ("-CAfile", "-cert", "-CAstore", "-CRL", "-cert_chain", "-sess_in", "-rand"):
+                _material(call, following)
+            at += 1
+        elif client and (value is None or value[:1] != "-"):
+            peered = True
+            _tls_peer(call, word, word)
+        elif client and value not in _CLIENT_FLAGS:
+            call.note(R2, "openssl.unknown-option", f"{value} is not a known option", word, "law 2")
+        elif not client and (value is None or value[:1] != "-"):
+            _material(call, word)
+    if client and call.stdin is not None and (call.stdin == "" or call.stdin.strip() not in ("", "Q")):
         call.note(R2, "openssl.sends", "sends what it reads from standard input", None, "law 10")
-    if verb in ("s_client",) and not any(word.value in ("-connect", "-host") for word in args[1:]):
+    if client and not peered:
         call.peer("localhost", 4433, "tls")
+
+
+def _material(call: Call, word: Word) -> None:
+    """A file of the kind that openssl reads: a certificate by its name is none of the secrets."""
+    value = call.value(word)
+    if value is None or not _certificate(value):
+        call.reads(word)
+
+
+def _tls_peer(call: Call, word: "Word | None", option: Word) -> None:
+    where = call.value(word) if word is not None else None
+    if where is None:
+        call.note(R2, "network.dynamic", "the peer is not told by the text", word or option, "law 10")
+        return
+    host, colon, port = where.rpartition(":") if not where.endswith("]") else (where, "", "")
+    call.peer(host if colon else where, int(port) if port.isdigit() and len(port) < 6 else 443, "tls")
 
 
 _KEYGEN = Grammar("-l -F: -L -B -Q -v -q -f:!read -E: -h")

@@ -1,10 +1,11 @@
 """git and its companions. Source: git(1) and the manual page of each subcommand."""
 
 from guard.judge.engine import R1, R2, R3, Call, Program
+from guard.judge.families.gitkin import dry, grep, named_files
 from guard.judge.options import Grammar
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
-from guard.judge.tables import starts
+from guard.judge.tables import names, starts
 
 EXAMPLES = {
     "R0": ("git status", "git log --oneline -5", "git diff HEAD~1", "git -C /srv/app status -s", "git show HEAD",
@@ -103,13 +104,12 @@ def _has(options: "set[str]", *names: str) -> bool:
 
 def _push(call: Call, verb: str, rest: "list[Word]") -> None:
     options, operands, dynamic = _words(rest)
-    if _has(options, "--dry-run", "-n") and not _has(options, "--exec", "--receive-pack"):
+    if dry(verb, rest) and not _has(options, "--exec", "--receive-pack"):
         return
     call.effect("network", "git remote")
     call.note(R2, "git.push", "sends commits to another repository")
-    if _has(
-        options, "--force", "-f", "--force-with-lease", "--force-if-includes", "--delete", "-d", "--mirror", "--prune"
-    ) or any(item.startswith(("+", ":")) for item in operands):
+    forces = starts("--force -f --force-with-lease --force-if-includes --delete -d --mirror --prune")
+    if _has(options, *forces) or any(item.startswith(("+", ":")) for item in operands):
         call.note(R3, "git.push.force", "overwrites or removes what others have", None, "git-push(1)")
     if dynamic:
         call.note(R2, "git.push.dynamic", "what is pushed is not told by the text")
@@ -208,10 +208,8 @@ def _reset(call: Call, verb: str, rest: "list[Word]") -> None:
 
 
 def _clean(call: Call, verb: str, rest: "list[Word]") -> None:
-    options, _, _ = _words(rest)
-    if _has(options, "-n", "--dry-run"):
-        return
-    call.note(R3, "git.clean", "removes files that git does not know", None, "git-clean(1)")
+    if not dry(verb, rest):
+        call.note(R3, "git.clean", "removes files that git does not know", None, "git-clean(1)")
 
 
 def _stash(call: Call, verb: str, rest: "list[Word]") -> None:
@@ -302,21 +300,19 @@ def _reflog(call: Call, verb: str, rest: "list[Word]") -> None:
 
 
 def _commit(call: Call, verb: str, rest: "list[Word]") -> None:
-    options, _, _ = _words(rest)
-    long = {option for option in options if option.startswith("--")}
-    if _has(long, "--dry-run"):
+    if dry(verb, rest):
         return
-    if _has(long, "--amend"):
+    if _has({option for option in _words(rest)[0] if option.startswith("--")}, "--amend"):
         call.note(R3, "git.commit.amend", "rewrites the last commit", None, "git-commit(1)")
     else:
         call.note(R1, "git.commit", "records a commit (hooks of the repository run)")
 
 
 def _fetch(call: Call, verb: str, rest: "list[Word]") -> None:
-    options, operands, _ = _words(rest)
-    if _has(options, "--dry-run"):
+    if dry(verb, rest):
         call.flag("helper", "egress")
         return
+    options, operands, _ = _words(rest)
     forced = _has(options, "--force", "-f", "--prune", "-p", "--prune-tags", "-P") or any(
         item.startswith("+") for item in operands
     )
@@ -333,9 +329,8 @@ def _lsremote(call: Call, verb: str, rest: "list[Word]") -> None:
 
 
 def _gc(call: Call, verb: str, rest: "list[Word]") -> None:
-    options, _, _ = _words(rest)
     aggressive = any((word.value or "").startswith("--prune") for word in rest) or verb == "prune"
-    if verb == "prune" and _has(options, "-n", "--dry-run"):
+    if verb == "prune" and dry(verb, rest):
         return
     text = "removes objects that nothing refers to" if aggressive else "repacks the repository"
     call.note(R3 if aggressive else R2, f"git.{verb}", text)
@@ -343,7 +338,7 @@ def _gc(call: Call, verb: str, rest: "list[Word]") -> None:
 
 def _rm(call: Call, verb: str, rest: "list[Word]") -> None:
     options, _, _ = _words(rest)
-    if _has(options, "-n", "--dry-run"):
+    if dry(verb, rest):
         return
     call.note(
         R3 if _has(options, "-r", "-f", "--force") and not _has(options, "--cached") else R2,
@@ -427,13 +422,17 @@ def _check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
                 verb in ("show", "cat-file", "blame", "grep", "diff", "config") or value.startswith(("/", "~"))
             ):
                 call.reads(Word(word.span, value, (), True))
+        if verb in _SHOWING:
+            named_files(call, rest)
         if any((word.value is None or word.globs) and not word.prefix for word in rest):
             call.flag("options-from-expansion")
 
 
+_SHOWING = names("log diff show blame annotate whatchanged diff-files diff-index diff-tree")
+
+
 def _dry(call: Call, verb: str, rest: "list[Word]") -> None:
-    options, _, _ = _words(rest)
-    if not _has(options, "-n", "--dry-run"):
+    if not dry(verb, rest):
         call.note(R1, f"git.{verb}", "changes the index")
 
 
@@ -470,7 +469,7 @@ GIT = verbs(
         receive-pack|http-backend|prune-packed
     R3 filter-branch|filter-repo|quiltimport""",
     danger=_DANGER, check=_check, none="R0",
-    details={"add": _dry, "format-patch": _stdout, "push": _push, "branch": _branch, "tag": _tag,
+    details={"add": _dry, "grep": grep, "format-patch": _stdout, "push": _push, "branch": _branch, "tag": _tag,
         "checkout": _checkout, "switch": _checkout,
         "restore": _restore, "reset": _reset, "clean": _clean, "stash": _stash, "remote": _remote, "config": _config,
         "submodule": _submodule, "worktree": _worktree, "reflog": _reflog, "commit": _commit, "fetch": _fetch,
@@ -498,5 +497,4 @@ def _second(call: Call, verb: str, rest: "list[Word]") -> None:
 
 PROGRAMS: dict[str, Program] = {
     **many("git", custom(_git)),
-    "git-lfs": verbs("", "R0 ls-files|status|env|version|locks"),
 }  # fmt: skip

@@ -1,0 +1,107 @@
+"""Kinds of option that turn a read into something else hold for every program that has them."""
+
+import pytest
+
+from guard.judge import families
+from guard.judge.classify import check
+from guard.judge.families.gitkin import dry
+from guard.judge.policy import is_named
+from guard.judge.rules import Table
+from guard.judge.shell.syntax import Word
+from guard.types import Enforcement, Level, Policy
+
+STRICT = Enforcement(("local", "net", "bus", "observe", "netadm", "block"), "strict", 4, True)
+
+
+def _readers() -> "list[str]":
+    found = []
+    for name, module in sorted(families.PROGRAMS.items()):
+        program = families.load(module)[name]
+        if isinstance(program, Table) and not program.level:
+            found.append(name)
+    return found
+
+
+def _words(*values):
+    return [Word((0, 0), value, (), True) for value in values]
+
+
+@pytest.mark.parametrize("name", _readers())
+def test_an_option_value_that_names_a_credential_is_a_read_of_it(name):
+    assert check(f"{name} --zz-source=/etc/shadow f").level >= Level.R2
+
+
+@pytest.mark.parametrize("verb", ["clean", "push", "commit", "rm", "fetch", "add", "prune"])
+def test_a_dry_run_holds_only_while_nothing_takes_it_back(verb):
+    assert dry(verb, _words("--dry-run"))
+    for later in ("--no-dry-run", "--no-dry", "--no-d"):
+        assert not dry(verb, _words("--dry-run", later))
+    assert not dry(verb, _words("--", "--dry-run"))
+    assert not dry(verb, [*_words("--dry-run"), Word((0, 0), None, (), False)])
+
+
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("clean", ("-e", "-n")),
+        ("clean", ("-fen",)),
+        ("commit", ("-m", "--dry-run")),
+        ("push", ("-o", "-n")),
+        ("push", ("--repo", "--dry-run")),
+        ("rm", ("--pathspec-from-file", "-n")),
+        ("fetch", ("--depth", "--dry-run")),
+        ("fetch", ("-n",)),
+    ],
+)
+def test_an_option_that_is_another_ones_value_is_no_dry_run(verb, words):
+    assert not dry(verb, _words(*words))
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.255.0.9", "::1", "[::1]", "LOCALHOST"])
+def test_this_machine_is_named_by_its_whole_name(host):
+    assert is_named(host, 80, Policy())
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost.example.org", "localhost-x.org", "127.example.org", "127.0.0.1.example.org", "127.0.0.999", "::1.x",
+     "::12", "127.0.0", "", "128.0.0.1"],
+)  # fmt: skip
+def test_a_name_that_only_begins_like_this_machine_is_not_this_machine(host):
+    assert not is_named(host, 80, Policy())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl http://localhost.example.org/x",
+        "curl http://127.example.org/",
+        "ping -c 1 localhost-x.org",
+        "nc -z 127.example.org 22",
+        "ssh localhost.example.org ls",
+        "ssh -J bastion.example.org localhost ls",
+        "ssh -J localhost,ops@hop.example.org:2222 localhost ls",
+        "ssh localhost -J hop.example.org ls",
+        "openssl s_client hop.example.org:443 < /dev/null",
+        "openssl s_client -host hop.example.org < /dev/null",
+        "openssl s_client --connect=hop.example.org:443 < /dev/null",
+        "openssl s_client -connect localhost:443 -connect hop.example.org:443 < /dev/null",
+    ],
+)
+def test_a_peer_that_nobody_named_is_asked_for_wherever_it_stands(command):
+    assessment = check(command, enforcement=STRICT)
+    assert (assessment.level, assessment.decision.code) == (Level.R0, "egress")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["flock /tmp/l ls", "find . -exec head -c 20 {} +", "ls | xargs head -c 20", "tar cf - d", "xmllint --noent f"],
+)
+def test_reads_that_only_a_sandbox_can_hold_ask_where_there_is_none(command):
+    assert check(command).decision.verdict == "needs_stamp"
+    assert check(command, enforcement=STRICT).decision.verdict == "run"
+
+
+@pytest.mark.parametrize("command", ["find . -name x -exec ls -l {} +", "ls | xargs stat", "ls | xargs -n1 echo"])
+def test_names_alone_run_with_nothing_enforced(command):
+    assert check(command).decision.verdict == "run"
