@@ -65,7 +65,8 @@ DANGEROUS_VARIABLES = frozenset(
         "BASH_LOADABLES_PATH", "BASH_CMDS", "BASH_ALIASES", "FUNCNEST", "POSIX_PEDANTIC", "LESS", "MORE", "MANOPT",
         "GZIP", "ZIPOPT", "UNZIP", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "MYSQL_HOME", "PSQLRC", "PSQL_PAGER",
         "SYSTEMD_PAGER", "SYSTEMD_EDITOR", "KUBE_EDITOR", "AWS_PAGER", "CC", "CXX", "MAKEFLAGS", "OPENSSL_CONF",
-        "BASH_COMPAT", "PS4", "CURL_HOME", "WGETRC", "RUSTC_WRAPPER", "GOFLAGS", "MANPATH", "NLSPATH", "ZDOTDIR", "XAUTHORITY", "DISPLAY",)
+        "BASH_COMPAT", "PS4",
+        "CURL_HOME", "WGETRC", "RUSTC_WRAPPER", "GOFLAGS", "MANPATH", "NLSPATH", "ZDOTDIR", "XAUTHORITY", "DISPLAY",)
 )  # fmt: skip
 DANGEROUS_PREFIXES = (
     "LD_", "DYLD_", "GIT_", "BASH_FUNC_", "MALLOC_", "OPSAGENT_", "NPM_CONFIG_", "npm_config_", "PIP_", "TF_",
@@ -324,9 +325,7 @@ class Judge:
         if node.name:
             self.bound.add(node.name)
             if dangerous(node.name):
-                self.note(
-                    R2, "shell.variable", f"sets {node.name}, which changes what programs do", node.span, "law 2"
-                )
+                self.note(R2, "shell.variable", f"sets {node.name}, which changes what programs do", node.span, "law 2")
         for item in items:
             self.node(item, stdin)
         self.bound = before
@@ -763,14 +762,17 @@ class Judge:
                 self.own_touched = own
                 self.note(R2, "own.write", f"changes opsagent's own files ({own})", words[0].span, "law 6")
                 return
+        bare = family in _TAKE_NO_FILES
         for word in words[1:]:
+            if word.value in _FILES_FOLLOW:
+                bare = False
             value = word.value if word.value is not None else word.shape
             if value.startswith("-") or ("=" in value and not value.startswith(("/", "~"))):
                 value = value.partition("=")[2]
             if not value:
                 continue
             named = value[0] in "/~."
-            if not named and (family in _TAKE_NO_FILES or not _CODE.isdisjoint(value)):
+            if not named and (bare or not _CODE.isdisjoint(value)):
                 # A URL, a name on another machine, a text in another language: no file, unless it names one of ours.
                 if not unread or not any(own in value for own in (*self.own_paths, *paths.OWN)):
                     continue
@@ -799,8 +801,13 @@ _HEADS = frozenset(("!", "if", "then", "elif", "else", "while", "until", "do", "
 """Reserved words that a command follows."""
 _TAKE_FILES = frozenset(("files", "text"))
 """Families whose operands are files by their nature."""
-_TAKE_NO_FILES = frozenset(("network", "transfer", "containers", "cloud", "remote", "data", "system", "packages", "forges"))
+_TAKE_NO_FILES = frozenset(
+    ("network", "transfer", "containers", "kubernetes", "cloud", "remote", "system", "packages", "forges", "vcs",
+     "gitkin")
+)  # fmt: skip
 """Families whose operands without a dot or slash in front are hosts, URLs, units, images or names."""
+_FILES_FOLLOW = frozenset(("--", "cp", "save", "export", "build", "load", "import"))
+"""Words in the commands of these families after which files stand."""
 _CODE = frozenset(" \t\n\"'();|&<>$`")
 """Characters of code and sentences, hardly of a file's name."""
 _TREE_VERBS = frozenset(

@@ -33,6 +33,9 @@ def act(call: Call, option: Option) -> None:
             call.writes(value)
     elif action == "read":
         call.reads(value)
+        if "files" in name:
+            # The names of what is read stand in that file.
+            call.flag("recursive-read")
     elif action == "exec":
         call.effect("exec", call.value(word) or "?")
         call.note(R2, rule, f"{name} runs another program", option.word, "law 1")

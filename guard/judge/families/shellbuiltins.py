@@ -1,14 +1,19 @@
 """What bash itself does: cd, echo, test, set, eval, exec, trap …. Source: bash(1)."""
 
-from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, R2, R3, Call, Program
+from guard.judge.engine import R2, R3, STRANGE_MODES, Call, Program, dangerous
 from guard.judge.rules import custom, many, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
     "R0": ("cd /srv && ls", "echo hi", "[ -d /srv ]", "printf '%s\\n' a b", "set -euo pipefail", "type ls",
         "command -v git", "exec 2>&1", "eval 'ls -l'", "while read -r line; do echo \"$line\"; done", "trap - EXIT",
         "hash -r", "alias", "history", "umask 022; ls", "builtin echo hi",),
     "R2": ('eval "$X"', "source ./env.sh", ". /tmp/x", "trap 'rm x' EXIT", "alias ls='rm x'", "hash -p /tmp/x ls",
-        "enable -f x y", "exec sh", "printf -v PATH x", "read PATH", "set -o emacs; history -w /etc/passwd",),
+        "enable -f x y", "exec sh", "set -k", "set -o keyword", "shopt -so histexpand", "compgen -bC ls a",
+        "printf -v PATH x", "read PATH", "set -o emacs; history -w /etc/passwd",),
     "R3": ("eval 'rm -rf /srv'", "trap 'rm -rf /srv' EXIT", "exec rm -rf /srv", "history -c", "command rm -r x",
         "builtin eval 'rm -r x'"),
 }  # fmt: skip
@@ -91,45 +96,70 @@ def _enable(call: Call) -> None:
         call.note(R2, "shell.enable", "loads or switches off builtins", None, "law 2")
 
 
+def _sets(call: Call, name: str, word: "Word") -> None:
+    if dangerous(name) and name.isidentifier():
+        call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
+
+
+def _subscript(call: Call, value: str, word: "Word") -> None:
+    """A name with a subscript, given as data: bash works the subscript out, and runs what stands in it."""
+    inner = value.partition("[")[2].rstrip("]")
+    if "[" not in value or inner in ("@", "*") or inner.isdigit():
+        return
+    call.flag("evaluates")
+    if "$" in value or "`" in value:
+        call.note(R2, "shell.subscript", "bash runs what stands in the subscript", word, "law 2")
+        call.hidden(value, word)
+
+
 def _names(call: Call) -> None:
-    """read, mapfile, getopts, printf -v, let …: they assign names."""
+    """read, mapfile, getopts, let …: they assign names."""
     for word in call.args:
         value = word.value
         if value is None:
-            if call.name in ("read", "mapfile", "readarray", "let", "unset", "wait", "local"):
+            if call.name in ("read", "mapfile", "readarray", "let", "unset", "wait", "local", "getopts"):
                 call.flag("evaluates")
             continue
-        name = value.split("[")[0].split("=")[0]
-        if name in DANGEROUS_VARIABLES or (name.startswith(DANGEROUS_PREFIXES) and name.isidentifier()):
-            call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
-        if "[" in value and call.name != "let" and value.isascii() and value[:1].isalpha():
-            call.flag("evaluates")
-            if "$" in value or "`" in value:
-                call.note(R2, "shell.subscript", "bash runs what stands in the subscript", word, "law 2")
-    if call.name == "let" and any("$(" in (word.value or "") or "`" in (word.value or "") or "[" in (word.value or "")
-                                  for word in call.args):  # fmt: skip
-        call.note(R2, "shell.subscript", "bash evaluates the text again", None, "law 2")
+        _sets(call, value.split("[")[0].split("=")[0], word)
+        if call.name != "let" and value.isascii() and value[:1].isalpha():
+            _subscript(call, value, word)
+    if call.name == "let":
+        for word in call.args:
+            value = word.value or ""
+            if "$(" in value or "`" in value or "[" in value:
+                call.note(R2, "shell.subscript", "bash evaluates the text again", word, "law 2")
+                call.hidden(value, word)
     if call.name in ("mapfile", "readarray"):
         for index, word in enumerate(call.args):
             if word.value is not None and word.value.startswith("-") and "C" in word.value:
                 call.note(R2, "shell.callback", "runs code for the lines it reads", word, "law 2")
-                call.code(call.args[index + 1] if index + 1 < len(call.args) else None)
+                attached = word.value.partition("C")[2]
+                if attached:
+                    call.judge.text(attached, word.span)
+                else:
+                    call.code(call.args[index + 1] if index + 1 < len(call.args) else None)
 
 
 def _printf(call: Call) -> None:
     args = call.args
-    if args and (args[0].value or "").startswith("-v") and (len(args) > 1 or args[0].value != "-v"):
-        target = args[1].value if args[0].value == "-v" else (args[0].value or "")[2:]
-        if target is None:
-            call.opaque("a variable name that the text does not tell", args[1], "shell.dynamic-name")
-        else:
-            name = target.split("[")[0]
-            if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
-                call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", args[1], "law 2")
-            if "[" in target and not target.partition("[")[2].rstrip("]").isdigit():
-                call.note(R2, "shell.subscript", "bash runs what stands in the subscript", args[1], "law 2")
-    elif args and args[0].value is None and args[0].splits:
-        call.flag("options-from-expansion", "evaluates")
+    if not args:
+        return
+    first = args[0].value
+    if first is None:
+        if args[0].splits:
+            call.flag("options-from-expansion", "evaluates")
+        return
+    if not first.startswith("-v"):
+        return
+    word = args[1] if first == "-v" and len(args) > 1 else args[0]
+    target = word.value if first == "-v" else first[2:]
+    if target is None:
+        call.opaque("a variable name that the text does not tell", word, "shell.dynamic-name")
+        return
+    _sets(call, target.split("[")[0], word)
+    if "[" in target and not target.partition("[")[2].rstrip("]").isdigit():
+        call.note(R2, "shell.subscript", "bash runs what stands in the subscript", word, "law 2")
+        call.hidden(target, word)
 
 
 def _test(call: Call) -> None:
@@ -138,8 +168,47 @@ def _test(call: Call) -> None:
             follower = call.args[index + 1].value
             if follower is None:
                 call.flag("evaluates")
-            elif "[" in follower and ("$" in follower or "`" in follower):
-                call.note(R2, "shell.subscript", "bash runs what stands in the subscript", word, "law 2")
+            else:
+                _subscript(call, follower, word)
+
+
+_MODE_LETTERS = frozenset("abefhmnprtuvxBCEPT")
+
+
+def _set(call: Call) -> None:
+    """`set`: options until the first operand; `-k` and history expansion make another text of the one that is read."""
+    words = list(call.args)
+    while words:
+        word = words.pop(0)
+        value = word.value
+        if value is None:
+            if not word.quoted and not word.prefix.strip("-+"):
+                # It may be options, and it may be nothing, so that the next word is one.
+                call.flag("options-from-expansion")
+                continue
+            return
+        if value in ("--", "-") or value[:1] not in ("-", "+") or len(value) < 2:
+            return
+        letters = value[1:]
+        if value[0] == "-" and set(letters) - _MODE_LETTERS - {"o"}:
+            call.note(R2, "shell.mode", f"{value} gives words another meaning", word, "law 2")
+        if "o" in letters and words:
+            _mode(call, words.pop(0))
+
+
+def _mode(call: Call, word: "Word") -> None:
+    if word.value is None:
+        call.opaque("a mode that the text does not tell", word, "shell.mode")
+    elif word.value in STRANGE_MODES:
+        call.note(R2, "shell.mode", f"{word.value} gives words another meaning", word, "law 2")
+
+
+def _shopt(call: Call) -> None:
+    if all((word.value or "-").startswith("-") and "s" not in (word.value or "s") for word in call.args):
+        return
+    for word in call.args:
+        if word.value is None or not word.value.startswith("-"):
+            _mode(call, word)
 
 
 def _history(call: Call) -> None:
@@ -179,12 +248,32 @@ def _builtin(call: Call) -> None:
         call.argv(words, stdin=call.stdin)
 
 
+_COMPLETE_LETTERS = frozenset("abcdefgjksuvoAGXPSWpDEIr")
+_BIND_LETTERS = frozenset("lpPsSvVX")
+_TAKES_VALUE = frozenset("oAGXPSWCF")
+
+
 def _complete(call: Call) -> None:
-    for word in call.args:
+    allowed = _BIND_LETTERS if call.name == "bind" else _COMPLETE_LETTERS
+    words = list(call.args)
+    while words:
+        word = words.pop(0)
         value = word.value
-        if value is None or value[:2] in ("-C", "-F", "-x", "-f") or "$" in value or "`" in value:
+        if value is None or "$" in value or "`" in value:
             call.note(R2, "shell.complete", "runs code, now or at the next completion", word, "law 2")
-        elif call.name == "bind" and not value.startswith("-"):
+            if value is not None:
+                call.hidden(value, word)
+        elif value.startswith("-") and len(value) > 1:
+            for at, letter in enumerate(value[1:], 2):
+                if letter not in allowed:
+                    call.note(R2, "shell.complete", "runs code, now or at the next completion", word, "law 2")
+                if letter in _TAKES_VALUE and call.name != "bind":
+                    if letter == "C" and value[at:]:
+                        call.judge.text(value[at:], word.span)
+                    elif letter == "C" and words:
+                        call.code(words[0])
+                    break
+        elif call.name == "bind":
             call.note(R2, "shell.bind", "gives keys another meaning", word, "law 2")
 
 
@@ -194,7 +283,7 @@ def _export(call: Call) -> None:
         name = (word.value or "").split("=")[0]
         if word.value is None:
             call.opaque("a variable name that the text does not tell", word, "shell.dynamic-name")
-        elif name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES) or value_is_function(word.value):
+        elif dangerous(name.split("[")[0].rstrip("+")) or (call.name == "export" and value_is_function(word.value)):
             call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
 
 
@@ -220,14 +309,15 @@ def _jobs(call: Call) -> None:
 
 
 PROGRAMS: dict[str, Program] = {
-    **many(": true false exit return break continue shift type pwd times ulimit umask shopt caller dirs unalias "
+    **many(": true false exit return break continue shift type pwd times ulimit umask caller dirs unalias "
         "logout help echo", DATA),
     "jobs": custom(lambda call: _jobs(call), plain=True),
     **many("unset wait local", custom(lambda call: _names(call), plain=True)),
     "printf": custom(_printf, plain=True),
     **many("test [", custom(_test, plain=True)),
     **many("cd pushd popd", custom(_cd, plain=True)),
-    "set": DATA,
+    "set": custom(_set, plain=True),
+    "shopt": custom(_shopt, plain=True),
     "eval": custom(_eval),
     **many("source .", custom(_source)),
     "exec": custom(_exec, plain=True),

@@ -221,10 +221,11 @@ DATA = custom(lambda call: None, plain=True)
 """Words that only mean themselves: `echo --force` deletes nothing."""
 PROGRAMS: dict[str, Program] = {
     **many(
-        "cat head wc tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd column col "
+        "cat head tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd column col "
         "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum zcat bzcat "
         "xzcat zstdcat lz4cat gzcat look tsort factor ccze lolcat figlet toilet hexyl zdiff zcmp b3sum xxhsum crc32 "
         "pr", PLAIN),
+    "wc": reader("-c,--bytes -m,--chars -l,--lines -L,--max-line-length -w,--words --total: --files0-from:!read"),
     "colrm": table("", operands="none", level="R1", text="takes columns out of a text"),
     **many("tokei c++filt jless", reader("", plain=False)),
     **many("gron mdcat", reader("", plain=False, check=lambda call, parsed: _urls(call, parsed))),

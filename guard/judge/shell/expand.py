@@ -4,7 +4,7 @@ The grammar's nodes say where expansions are; the bytes between them are read he
 that no node covers makes the word opaque.
 """
 
-from guard.judge.shell.syntax import Expansion, Nested, Node, Opaque, Script, Word
+from guard.judge.shell.syntax import Assign, Expansion, Nested, Node, Opaque, Script, Simple, Word
 from guard.judge.shell.words import CLOSE, COMMA, OPEN, SAFE, ansi_c, braces
 
 TYPE_CHECKING = False
@@ -23,6 +23,8 @@ _EXPANSIONS = frozenset(
 _NAME_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _NAMES = bytes(sorted(_NAME_BYTES))
 _SPECIAL = (b"@", b"*", b"#", b"?", b"-", b"$", b"!")
+_PATTERNS = ("#", "%", "^", ",")
+"""Operators of `${…}` whose operand is a pattern: single quotes keep their meaning in it."""
 _AFTER_DOLLAR = _NAME_BYTES | frozenset(b"({[!@*#?-$")
 HOLE = "\x10"
 """Stands for an expansion, with one character behind it that says which, while braces are read."""
@@ -41,8 +43,12 @@ class WordReader:
         "wild",
         "arith_names",
         "data_evaluated",
-        "code_like",
+        "code",
         "strange_heredoc",
+        "arrays",
+        "keyed",
+        "lists",
+        "subscripts",
     )
 
     def __init__(self, source: bytes) -> None:
@@ -53,14 +59,25 @@ class WordReader:
         self.wild = False
         self.arith_names: set[str] = set()
         self.data_evaluated = False
-        self.code_like = False
+        self.code: list[str] = []
+        """Literals that look like code: bash would run it if it evaluated them."""
         self.strange_heredoc = False
-        """Some literal looks like code that bash would run if it evaluated it."""
+        self.arrays: set[str] = set()
+        """Names that are arrays somewhere in the text; `keyed` are those whose subscripts are no arithmetic."""
+        self.keyed: set[str] = set()
+        self.lists: list[tuple[str, Word, bool]] = []
+        """Values that `declare` reads again when they are strings in parentheses: (name, value, for sure)."""
+        self.subscripts: list[str] = []
+        """Names of arrays whose literals name a subscript that is not a number."""
 
     def statements(self, children: "list[Any]", start: int, end: int) -> "list[Node]":
         raise NotImplementedError
 
     def nested(self, source: bytes) -> Script:
+        raise NotImplementedError
+
+    def again(self, text: str) -> "tuple[Node, ...]":
+        """What runs when bash expands this text as if it stood in double quotes."""
         raise NotImplementedError
 
     def _gap(self, start: int, end: int, items: "list[Node]") -> None:
@@ -263,7 +280,7 @@ class WordReader:
             if not isinstance(part, str):
                 known = False
             elif "$(" in part or "`" in part or "${" in part:
-                self.code_like = True
+                self.code.append(part)
         if not known:
             if brace:
                 words = self._spread(parts, open_name)
@@ -374,7 +391,6 @@ class WordReader:
     def _arithmetic(self, node: "Any", span: "tuple[int, int]", head: int, tail: int, assigns: bool) -> Expansion:
         runs: list[Node] = []
         covered: list[tuple[int, int]] = []
-        operators = False
         names: list[str] = []
         stack = list(node.children) or [node]
         while stack:
@@ -397,15 +413,12 @@ class WordReader:
                 runs.append(Opaque((child.start_byte, child.end_byte), "shell.syntax", "an error in arithmetic"))
                 stack.extend(child.children)
             else:
-                if not child.is_named and (
-                    ("=" in kind and kind not in ("==", "<=", ">=", "!=")) or kind in ("++", "--")
-                ):
-                    operators = True
                 stack.extend(child.children)
-        if operators:
-            for name in names:
+        if names:
+            text = self.source[span[0] + head : span[1] - tail].decode("utf-8", "replace")
+            for name in assigned(text):
                 self._set(name, NUMBER)
-        self.arith_names.update(names)
+            self.arith_names.update(names)
         self._residue(span[0] + head, span[1] - tail, covered, runs)
         return Expansion("arith", "", True, tuple(runs))
 
@@ -413,6 +426,7 @@ class WordReader:
         first, last = self._begin(node), node.end_byte
         runs: list[Node] = []
         covered: list[tuple[int, int]] = []
+        strings: list[tuple[int, int]] = []
         name, kind = "", "param"
         stack = list(reversed(node.children))
         after_name = ""
@@ -424,7 +438,7 @@ class WordReader:
                 runs.extend(inner.runs)
                 covered.append((child.start_byte, child.end_byte))
             elif what == "raw_string":
-                covered.append((child.start_byte, child.end_byte))
+                strings.append((child.start_byte, child.end_byte))
             elif what in ("variable_name", "special_variable_name") and not name:
                 name = self._text(child)
             elif what == "subscript":
@@ -444,6 +458,7 @@ class WordReader:
                     after_name = what
                     if what in (":=", "="):
                         self._set(name, None)
+                        runs.append(Simple((first, last), (Assign((first, last), name, None),), ()))
                     elif what == ":":
                         self.data_evaluated = True
             else:
@@ -451,10 +466,43 @@ class WordReader:
         text = self.source[first:last]
         if b"@P" in text or b"@A" in text or b"@E" in text:
             runs.append(Opaque((first, last), "shell.transform", "bash evaluates the value as a prompt or code"))
-        self._residue(first + 2, last - 1, covered, runs)
+        if b"'" in text or b"\\" in text:
+            self._quotes(first, last, quoted and after_name[:1] not in _PATTERNS, strings, covered, runs)
+        else:
+            self._residue(first + 2, last - 1, covered, runs)
         if after_name or kind == "indirect" or b"[" in text:
             name = ""
         return Expansion(kind, name, quoted, tuple(runs))
+
+    def _quotes(
+        self,
+        first: int,
+        last: int,
+        quoted: bool,
+        strings: "list[tuple[int, int]]",
+        covered: "list[tuple[int, int]]",
+        runs: "list[Node]",
+    ) -> None:
+        """Looks for what runs in a `${…}` with quotes or backslashes in it.
+
+        Inside double quotes and here-documents a single quote is an ordinary character there, except after `#` and its
+        kin, and `$'…'` is taken apart before bash reads the operand (bash(1), QUOTING and shopt extquote).
+        """
+        inside = self.source[first + 2 : last - 1]
+        text = inside.decode("utf-8", "replace")
+        if "$" in text or "`" in text:
+            self.code.append(text.replace("\\$", "$").replace("\\`", "`"))
+        if not quoted:
+            self._residue(first + 2, last - 1, covered + strings, runs)
+            return
+        before = len(runs)
+        self._residue(first + 2, last - 1, covered, runs)
+        if "$'" in text and "\\" in text:
+            text = ansi_c(text) or text
+            if "$" in text or "`" in text:
+                runs.append(Opaque((first, last), "shell.unread", "escapes in an operand, which is read after them"))
+        if len(runs) > before:
+            runs.append(Nested((first, last), self.again(text)))
 
     def _residue(self, start: int, end: int, covered: "list[tuple[int, int]]", runs: "list[Node]") -> None:
         """Looks for expansion characters in the bytes that no expansion node covers."""
@@ -500,6 +548,41 @@ class WordReader:
 
     def _text(self, node: "Any") -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def identifiers(text: str) -> "list[tuple[str, int, int]]":
+    """The names in an arithmetic text, with where they begin and end."""
+    found: list[tuple[str, int, int]] = []
+    at, end = 0, len(text)
+    while at < end:
+        char = text[at]
+        if char.isalnum() or char == "_":
+            start = at
+            while at < end and (text[at].isalnum() or text[at] == "_"):
+                at += 1
+            if not char.isdigit():
+                found.append((text[start:at], start, at))
+        else:
+            at += 1
+    return found
+
+
+def assigned(text: str) -> "list[str]":
+    """The names that an arithmetic text gives a value: what is assigned to is a number afterwards."""
+    if "=" not in text and "++" not in text and "--" not in text:
+        return []
+    names: list[str] = []
+    for name, start, end in identifiers(text):
+        after = text[end:].lstrip()
+        if (
+            (after[:1] == "=" and after[1:2] != "=")
+            or (after[1:2] == "=" and after[:1] in "+-*/%&^|")
+            or after[:3] in ("<<=", ">>=")
+            or after[:2] in ("++", "--")
+            or text[:start].rstrip().endswith(("++", "--"))
+        ):
+            names.append(name)
+    return names
 
 
 def _plain_variable(source: bytes, at: int, end: int) -> int:

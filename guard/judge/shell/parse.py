@@ -6,7 +6,7 @@ by byte, by bash's own quoting rules, and an expansion character that no grammar
 as does any byte between nodes that is not a blank. Nothing raises and nothing is dropped.
 """
 
-from guard.judge.shell.expand import BLANKS, MAX_DEPTH, NUMBER, WordReader
+from guard.judge.shell.expand import BLANKS, MAX_DEPTH, NUMBER, WordReader, assigned, identifiers
 from guard.judge.shell.grammar import parser
 from guard.judge.shell.syntax import (
     Assign,
@@ -14,6 +14,7 @@ from guard.judge.shell.syntax import (
     Expansion,
     Function,
     Group,
+    Nested,
     Node,
     Opaque,
     Pipeline,
@@ -32,7 +33,24 @@ if TYPE_CHECKING:
 
 _SEPARATORS = frozenset((";", "&", "\n", ";;", ";&", ";;&", "comment", "|", "|&", "!"))
 _READERS = frozenset(("read", "mapfile", "readarray", "getopts", "printf", "wait", "unset", "let", "local"))
-_HIDDEN_ASSIGNERS = frozenset(("eval", "source", ".", "trap", "fc"))
+_HIDDEN_ASSIGNERS = frozenset(("eval", "source", ".", "trap", "fc", "coproc"))
+_DECLARERS = frozenset(("declare", "typeset", "readonly", "export", "local"))
+_TESTERS = frozenset(("test", "["))
+_BEFORE_BUILTINS = frozenset(("command", "builtin", "time", "!"))
+_CARE = _READERS | _HIDDEN_ASSIGNERS | _DECLARERS | _TESTERS | _BEFORE_BUILTINS
+"""Words of the shell's own that assign names or evaluate their operands, and words that can stand before them."""
+_INTEGERS = frozenset(
+    ("RANDOM", "SRANDOM", "OPTIND", "HISTCMD", "SECONDS", "LINENO", "BASHPID", "EPOCHSECONDS", "EPOCHREALTIME", "UID",
+     "EUID", "PPID", "BASH_SUBSHELL")
+)  # fmt: skip
+"""Variables that bash itself makes integers: what is assigned to them is arithmetic."""
+_ARRAYS = frozenset(
+    ("DIRSTACK", "PIPESTATUS", "GROUPS", "FUNCNAME", "MAPFILE", "COPROC", "COMP_WORDS", "COMPREPLY",
+     "BASH_ALIASES", "BASH_ARGC", "BASH_ARGV", "BASH_CMDS", "BASH_LINENO", "BASH_REMATCH", "BASH_SOURCE",
+     "BASH_VERSINFO")
+)  # fmt: skip
+_COMPARISONS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
+_MOST_CODE, _LONGEST_CODE = 16, 4_096
 _CLAUSES = frozenset(("do_group", "elif_clause", "else_clause", "case_item"))
 _KINDS = {
     "if_statement": "if",
@@ -90,8 +108,11 @@ def hidden_control(text: str) -> "tuple[int, int] | None":
     return None
 
 
-def parse(source: bytes) -> Script:
-    """Reads a whole text (UTF-8, without NUL). Never raises; what cannot be read is an `Opaque` node."""
+def parse(source: bytes, *, evaluated: bool = False) -> Script:
+    """Reads a whole text (UTF-8, without NUL). Never raises; what cannot be read is an `Opaque` node.
+
+    `evaluated`: the text is data that bash evaluates, and literals in it are not looked at once more.
+    """
     root = parser().parse(source if source.isascii() else source.translate(_ASCII)).root_node
     reader = _Reader(source)
     items = reader.statements(root.children, 0, len(source))
@@ -99,9 +120,18 @@ def parse(source: bytes) -> Script:
         items.append(Opaque((0, len(source)), "shell.syntax", "the shell grammar finds an error here"))
     if reader.strange_heredoc:
         items.append(Opaque((0, len(source)), "shell.heredoc", "a here-document whose end cannot be told for sure"))
-    if reader.code_like or reader.data_evaluated or reader.arith_names:
+    evaluates = reader.evaluates()
+    if evaluates and not evaluated:
         reader.check_evaluation(items)
-    return Script(tuple(items), reader.values, frozenset(reader.functions), reader.wild, reader.evaluates())
+    return Script(tuple(items), reader.values, frozenset(reader.functions), reader.wild, evaluates)
+
+
+def _may_be_list(word: Word) -> bool:
+    """Whether a value can be a text in parentheses, which `declare` reads as a list."""
+    if word.value is not None:
+        return word.value.startswith("(") and any(char in word.value for char in "$`[<>")
+    first = word.parts[0] if word.parts else ""
+    return not isinstance(first, str) or first.startswith("(") or not first
 
 
 def _is_number(word: Word) -> bool:
@@ -117,35 +147,78 @@ class _Reader(WordReader):
     def nested(self, source: bytes) -> Script:
         return parse(source)
 
+    def again(self, text: str) -> "tuple[Node, ...]":
+        # A here-document has the rules of double quotes, but for the quote itself, which ends nothing in it.
+        tag = "E"
+        while tag in text:
+            tag += "E"
+        return parse(f": <<{tag}\n{text}\n{tag}\n".encode("utf-8", "replace"), evaluated=True).items
+
     def evaluates(self) -> bool:
         """Whether bash evaluates data here: arithmetic or subscripts fed by more than literals and counters."""
         if self.data_evaluated:
             return True
         for name in self.arith_names:
-            given = self.values.get(name)
-            if self.wild or not given:
+            if self.wild or not self._numeric(name):
                 return True
-            for word in given:
-                if word is NUMBER or (word is not None and _is_number(word)):
-                    continue
-                if word is None or word.value is None or not word.value.lstrip("-").isdigit():
-                    return True
+        if any(name not in self.keyed for name in self.subscripts):
+            return True
+        if not _INTEGERS.isdisjoint(self.values) and not all(
+            self._numeric(name) for name in _INTEGERS if name in self.values
+        ):
+            return True
+        for name, value, sure in self.lists:
+            if (sure or self.wild or name in self.arrays or name in _ARRAYS) and _may_be_list(value):
+                return True
         return False
+
+    def _numeric(self, name: str) -> bool:
+        """Whether all values that the text gives to a name are numbers."""
+        given = self.values.get(name)
+        if not given:
+            return False
+        for word in given:
+            if word is NUMBER or (word is not None and _is_number(word)):
+                continue
+            if word is None or word.value is None or not (word.value.lstrip("-").isdigit() or not word.value):
+                return False
+        return True
 
     def check_evaluation(self, items: "list[Node]") -> None:
         """Opaque when bash evaluates data and the text itself holds data that would run something."""
-        if not self.evaluates():
-            return
-        suspicious = self.code_like or any(
+        code = self.code
+        suspicious = code or any(
             word is not None and word.value is not None and any(char in word.value for char in "$`[")
             for given in self.values.values()
             for word in given
         )
         if suspicious:
             whole = (0, len(self.source))
+            inside = [Nested(whole, self.again(text)) for text in code[:_MOST_CODE] if len(text) <= _LONGEST_CODE]
             items.append(
-                Opaque(whole, "shell.evaluated", "bash evaluates data, and the text holds data that looks like code")
+                Opaque(
+                    whole,
+                    "shell.evaluated",
+                    "bash evaluates data, and the text holds data that looks like code",
+                    tuple(inside),
+                )
             )
+
+    def arithmetic_text(self, text: str) -> None:
+        """Notes what bash looks up when it works out a literal text as arithmetic."""
+        if not text or text.strip().lstrip("-+").isdigit():
+            return
+        if "[" in text or "$" in text or "`" in text:
+            self.data_evaluated = True
+        for name in assigned(text):
+            self._set(name, NUMBER)
+        self.arith_names.update(name for name, _, _ in identifiers(text))
+
+    def subscript_text(self, text: str) -> None:
+        """Notes the subscript of a name that is given as data (`test -v 'a[x]'`)."""
+        inner = text.partition("[")[2].rstrip("]")
+        if "[" in text and inner not in ("@", "*") and not inner.isdigit():
+            self.data_evaluated = True
 
     # -- statements -------------------------------------------------------------------------------------------
 
@@ -418,7 +491,8 @@ class _Reader(WordReader):
         span = (node.start_byte, node.end_byte)
         if literal:
             text = self.source[span[0] : span[1]].decode("utf-8", "replace")
-            self.code_like = self.code_like or "$(" in text or "`" in text
+            if "$(" in text or "`" in text:
+                self.code.append(text)
             return Word(span, text, (), quoted=True)
         return self._scan(span[0], span[1], self._expansion_nodes(node), heredoc=True)[0]
 
@@ -478,7 +552,7 @@ class _Reader(WordReader):
                 # `x=a cat $x`: bash expands the words first, so the value meant here is one from before.
                 self._set(assign.name, None)
             name = made_words[0].value
-            if name in _READERS or name in _HIDDEN_ASSIGNERS or name in ("command", "builtin", "env", "time"):
+            if name in _CARE:
                 self._builtin_assigns(made_words)
         made: Node = Simple(span, tuple(assigns), tuple(made_words), tuple(redirects))
         return Group(span, "list", (made, *bad)) if bad else made
@@ -499,18 +573,55 @@ class _Reader(WordReader):
         return Word((start + at, start + at + 2), chr(text[at + 1]), (), True)
 
     def _builtin_assigns(self, words: "list[Word]") -> None:
-        names = {word.value for word in words[:4]}
-        if names & _HIDDEN_ASSIGNERS:
+        """What a command of the shell's own does to names, and which of its operands bash evaluates."""
+        at, count = 0, len(words)
+        while at < count - 1 and (words[at].value in _BEFORE_BUILTINS or (at and words[at].value in ("-p", "--"))):
+            at += 1
+        name, rest = words[at].value, words[at + 1 :]
+        if name in _HIDDEN_ASSIGNERS:
             self.wild = True
-        if names & _READERS:
-            for word in words[1:]:
+        elif name in _DECLARERS:
+            self._declared([], rest)
+        elif name in _TESTERS:
+            self._tested(rest)
+        elif name == "let":
+            for word in rest:
                 if word.value is None:
-                    self.wild = True
+                    self.wild = self.data_evaluated = True
                 else:
-                    if "[" in word.value:
-                        self.data_evaluated = True
-                    name = word.value.lstrip("-v") if word.value.startswith("-v") else word.value
-                    self._set(name.split("=")[0].split("[")[0], None)
+                    self.arithmetic_text(word.value)
+        elif name in _READERS:
+            if name == "printf":
+                first = rest[0] if rest else Word((0, 0), "")
+                if first.value is not None and not first.value.startswith("-v"):
+                    return
+            listed = name in ("mapfile", "readarray")
+            for word in rest:
+                value = word.value
+                if value is None:
+                    self.wild = True
+                    continue
+                if value.startswith("-") and "a" in value and name == "read":
+                    listed = True
+                if value.startswith("-v"):
+                    value = value[2:]
+                if "[" in value:
+                    self.data_evaluated = True
+                target = value.split("=")[0].split("[")[0]
+                self._set(target, None)
+                if listed:
+                    self.arrays.add(target)
+
+    def _tested(self, words: "list[Word]") -> None:
+        """`test` and `[` take a name with a subscript after `-v`; an operand that is not told may be that operator."""
+        values = [word.value for word in words]
+        if "-v" in values or "-R" in values or None in values[:-1]:
+            named = "-v" in values or "-R" in values
+            for value in values:
+                if value is None:
+                    self.data_evaluated = self.data_evaluated or named or len(values) == 2
+                else:
+                    self.subscript_text(value)
 
     def _declaration(self, node: "Any", span: "tuple[int, int]") -> Node:
         keyword, assigns, words, bad = "", list[Assign](), list[Word](), list[Node]()
@@ -525,21 +636,48 @@ class _Reader(WordReader):
             elif kind == "variable_assignment":
                 assigns.append(self.assignment(child))
             elif kind == "variable_name":
-                name = self._text(child)
-                words.append(Word((first, at), name))
-                self._set(name, None)
+                words.append(Word((first, at), self._text(child)))
             else:
-                for word in self.words([child]):
-                    words.append(word)
-                    value = word.value
-                    if value is None or (value.startswith("-") and ("n" in value or "i" in value)):
-                        self.wild = self.data_evaluated = True
-                    elif "[" in value:
-                        self.data_evaluated = True
-                    elif "=" in value or not value.startswith("-"):
-                        self._set(value.split("=")[0], None)
+                words.extend(self.words([child]))
+        self._declared(assigns, words)
         made: Node = Declare(span, keyword, tuple(assigns), tuple(words))
         return Group(span, "list", (made, *bad)) if bad else made
+
+    def _declared(self, assigns: "list[Assign]", words: "list[Word]") -> None:
+        """Notes what `declare` and its kin do to names: attributes, lists in strings, subscripts."""
+        letters, names = "", [assign.name for assign in assigns]
+        given = [(assign.name, assign.value) for assign in assigns if assign.value is not None and not assign.elements]
+        for word in words:
+            value = word.value
+            if value is None:
+                head, equals, _ = word.prefix.partition("=")
+                if not equals or "[" in head:
+                    self.wild = self.data_evaluated = True
+                    continue
+                name, first = head.rstrip("+"), word.parts[0] if word.parts else ""
+                tail = first.partition("=")[2] if isinstance(first, str) else ""
+                parts = (tail, *word.parts[1:]) if tail else word.parts[1:]
+                given.append((name, Word(word.span, None, parts, True)))
+            elif value.startswith(("-", "+")) and "=" not in value:
+                letters += value[1:]
+                continue
+            else:
+                name, equals, tail = value.partition("=")
+                if "[" in name:
+                    self.data_evaluated = True
+                name = name.split("[")[0].rstrip("+")
+                if equals:
+                    given.append((name, Word(word.span, tail, (), True)))
+            names.append(name)
+            self._set(name, None)
+        if "n" in letters or "i" in letters:
+            self.wild = self.data_evaluated = True
+        if "A" in letters:
+            self.keyed.update(names)
+        sure = "a" in letters or "A" in letters
+        if sure:
+            self.arrays.update(names)
+        self.lists.extend((name, value, sure) for name, value in given)
 
     def assignment(self, node: "Any") -> Assign:
         name, subscript, value, appends = "", None, None, False
@@ -561,10 +699,15 @@ class _Reader(WordReader):
             elif kind in ("=", "+="):
                 appends = kind == "+="
             elif kind == "array":
+                self.arrays.add(name)
                 for part in child.children:
                     if part.type in ("(", ")", "comment"):
                         continue
-                    elements.extend(self.words([part]))
+                    for word in self.words([part]):
+                        elements.append(word)
+                        shape = word.shape
+                        if shape.startswith("[") and "=" in shape and not shape[1:].partition("]")[0].isdigit():
+                            self.subscripts.append(name)
             else:
                 values.append(child)
         extra = self._between(node)
@@ -574,6 +717,8 @@ class _Reader(WordReader):
             value = Word(span, "")
         if extra:
             value = Word(span, None, (Expansion("opaque", "", True, (extra,)),))
+        if elements or subscript is not None:
+            self.arrays.add(name)
         unknown = appends or subscript is not None or bool(elements)
         self._set(name, None if unknown else value)
         return Assign(span, name, value, subscript, appends, tuple(elements))
@@ -618,6 +763,7 @@ class _Reader(WordReader):
         words: list[Word] = []
         operators: list[str] = []
         bad: list[Node] = []
+        hot: list[tuple[int, int]] = []
         kind = "["
         stack = list(reversed(node.children))
         at = span[0]
@@ -628,6 +774,8 @@ class _Reader(WordReader):
                 self._gap(at, child.start_byte, bad)
             if name in ("binary_expression", "unary_expression", "parenthesized_expression", "postfix_expression",
                         "ternary_expression"):  # fmt: skip
+                if any(self._text(part) in _COMPARISONS for part in child.children):
+                    hot.append((child.start_byte, child.end_byte))
                 stack.extend(reversed(child.children))
                 continue
             at = max(at, child.end_byte)
@@ -639,20 +787,25 @@ class _Reader(WordReader):
                 bad.append(self.statement(child, name))
             else:
                 words.extend(self.words([child], pattern=True))
-        if kind == "[[" and any(op in ("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v") for op in operators):
+        if kind == "[":
+            if operators or len(words) > 1:
+                self._tested([*(Word(span, operator) for operator in operators if operator != "["), *words])
+        elif not _COMPARISONS.isdisjoint(operators):
             for word in words:
+                if hot and not any(first <= word.span[0] < last for first, last in hot):
+                    continue
                 if word.value is None:
                     self._arith_word(word)
-                elif "[" in word.value:
-                    self.data_evaluated = True
+                else:
+                    self.arithmetic_text(word.value)
         made: Node = Test(span, kind, tuple(words), tuple(operators))
         return Group(span, "list", (made, *bad)) if bad else made
 
     def _arith_word(self, word: Word) -> None:
         for part in word.parts:
             if isinstance(part, str):
-                continue
-            if part.kind in ("var", "param") and part.name:
+                self.arithmetic_text(part)
+            elif part.kind in ("var", "param") and part.name:
                 if part.name not in "?#$!":
                     self.arith_names.add(part.name)
             elif part.kind != "arith":
