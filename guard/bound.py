@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LIVE, USED, EXPIRED, REVOKED = "live", "used", "expired", "revoked"
-"""States of a stamp."""
+LIVE, USED, EXPIRED, REVOKED, UNCLEAR = "live", "used", "expired", "revoked", "unclear"
+"""States of a stamp. Unclear: a later line of the log cannot be read, so it may have been used."""
 
 MISSING, CHANGED, UNFORCED = "missing", "changed", "unforced"
 """Further reasons why there is no stamp for a request; a refusal's code is one of these or of the states above."""
@@ -94,7 +94,7 @@ class Stamp:
     id: str
     """`t-…`"""
     state: str
-    """`live` · `used` · `expired` · `revoked`"""
+    """`live` · `used` · `expired` · `revoked` · `unclear`"""
     request: str
     """`a-…` that it answers, "" for one that was made beforehand."""
     issued_at: str

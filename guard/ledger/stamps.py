@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from guard.bound import (
@@ -20,6 +21,7 @@ from guard.bound import (
     MIN_TTL_S,
     MISSING,
     REVOKED,
+    UNCLEAR,
     UNFORCED,
     USED,
     Refusal,
@@ -36,6 +38,7 @@ from guard.errors import (
 from guard.ledger import index
 from guard.ledger.approvals import age_s
 from guard.ledger.entries import command_hmac
+from guard.ledger.unbroken import broken_after
 from guard.types import Level
 
 if TYPE_CHECKING:
@@ -104,6 +107,9 @@ class Stamps:
             return min(fitting, key=lambda stamp: stamp.seconds_left)
         if live:
             return Refusal(UNFORCED, "it was approved, but not with --force", live[0].id)
+        unclear = next((stamp for stamp in exact if stamp.state == UNCLEAR), None)
+        if unclear is not None:
+            return _refusal_of(unclear)
         for entry, stamp in zip(near, self._stamps(near), strict=True):
             if stamp.state == LIVE:
                 differences = self._differences(entry, binding)
@@ -173,7 +179,16 @@ class Stamps:
         """The stamps of `approved` entries, with what became of them since."""
         ids = [str(entry["stamp"]) for entry in entries]
         about = index.about_each(self._folder, ids, small_log_bytes=self._small_log_bytes)
-        return [self._stamp(stamp, entry, about[stamp]) for stamp, entry in zip(ids, entries, strict=True)]
+        stamps = [self._stamp(stamp, entry, about[stamp]) for stamp, entry in zip(ids, entries, strict=True)]
+        # What used one up may be the very line that cannot be read.
+        seqs = [int(entry["seq"]) for entry in entries]
+        unclear = broken_after(
+            self._folder, [seq for stamp, seq in zip(stamps, seqs, strict=True) if stamp.state == LIVE]
+        )
+        return [
+            replace(stamp, state=UNCLEAR, seconds_left=0.0) if seq in unclear else stamp
+            for stamp, seq in zip(stamps, seqs, strict=True)
+        ]
 
     def _stamp(self, stamp_id: str, entry: Mapping[str, Any], about: Iterable[Mapping[str, Any]]) -> Stamp:
         used_by: list[str] = []
@@ -253,6 +268,9 @@ def _refusal_of(stamp: Stamp) -> Refusal:
         return Refusal(USED, f"the approval was used by {by}", stamp.id)
     if stamp.state == REVOKED:
         return Refusal(REVOKED, f"the approval was revoked at {stamp.revoked_at}", stamp.id)
+    if stamp.state == UNCLEAR:
+        text = f"a line of the log after the approval {stamp.id} cannot be read, so whether it was used is not known"
+        return Refusal(UNCLEAR, f"{text}: opsx audit verify", stamp.id)
     return Refusal(EXPIRED, f"the approval of {stamp.issued_at} has expired: it held {stamp.ttl_s} s", stamp.id)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from guard.bound import CHANGED, EXPIRED, MISSING, REVOKED, UNFORCED, USED, Binding, Stamp, ttl_of
+from guard.bound import CHANGED, EXPIRED, MISSING, REVOKED, UNCLEAR, UNFORCED, USED, Binding, Stamp, ttl_of
 from guard.errors import (
     ApprovalChanged,
     ApprovalExpired,
@@ -16,6 +17,7 @@ from guard.errors import (
     Frozen,
     NotApproved,
     NotPermitted,
+    StateDamaged,
     StateUnwritable,
     TooManyAsks,
     UsageError,
@@ -426,3 +428,51 @@ def test_approval_that_showed_an_unknown_run_resolves_it(tmp_path):
     approved(ledger, resolves=(run,))
     assert ledger.show(run).execution.resolution == "looked"
     assert ledger.answers.unresolved(asked(COMMAND), change_of(COMMAND)) == ()
+
+
+# ── damage ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+DAMAGE = {
+    "garbage": lambda raw: b"x" * (len(raw) - 1) + b"\n",
+    "zeros": lambda raw: b"\0" * (len(raw) - 1) + b"\n",
+    "another record": lambda raw: raw.replace(b'"stamp":"t-', b'"stamp":"t_'),
+    "another kind": lambda raw: raw.replace(b'"kind":"started"', b'"kind":"startle"'),
+    "no line end": lambda raw: raw[:-1] + b" ",
+    "gone": lambda raw: b"",
+}
+
+
+@pytest.mark.guarantee("G-ONE-USE")
+@pytest.mark.parametrize("how", list(DAMAGE.values()), ids=list(DAMAGE))
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+def test_unreadable_line_after_an_approval_revives_nothing(ledger, how, warm):
+    before = approved(ledger, asked("systemctl restart other"))
+    stamp = approved(ledger)
+    run = begin(ledger, stamp.id)
+    ledger.end(run, done())
+    approved(ledger, asked("systemctl restart third"))
+    if warm:
+        assert code(ledger.stamps.find(bound())) == USED
+    path = Path(segment(ledger.folder.path))
+    lines = path.read_bytes().splitlines(keepends=True)
+    (at,) = [number for number, raw in enumerate(lines) if b'"kind":"started"' in raw]
+    path.write_bytes(b"".join((*lines[:at], how(lines[at]), *lines[at + 1 :])))
+    answer = ledger.stamps.find(bound())
+    assert code(answer) in (UNCLEAR, USED)
+    if code(answer) == UNCLEAR:
+        assert "opsx audit verify" in answer.text
+    with pytest.raises((NotApproved, StateDamaged)):
+        begin(ledger, stamp.id)
+    assert ledger.stamps.show(before.id).state == UNCLEAR
+    assert [one.command for one in ledger.stamps.listed()] in (["systemctl restart third"], [])
+
+
+def test_damage_before_an_approval_takes_nothing_from_it(ledger):
+    ledger.record("notice", text="early")
+    ledger.record("notice", text="early too")
+    stamp = approved(ledger)
+    path = Path(segment(ledger.folder.path))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join((b"x" * (len(lines[0]) - 1) + b"\n", *lines[1:])))
+    assert ledger.stamps.find(bound()).id == stamp.id
