@@ -277,7 +277,7 @@ def test_kept_rollback_is_approved_by_its_id_and_done_once(folder, guard, capsys
     code, waiting = said_json(capsys, "rollback", saved)
     assert code == 3
     terminal = person("approve", waiting["request"])
-    terminal.wait_for("anything else is no")
+    terminal.wait_for("anything else is no: ")
     for text in ("-beta", "+alpha", f"saved first file {folder}/one", "undo        yes, what is saved first (1 path)"):
         assert text in terminal.text
     terminal.answer("yes\r")
@@ -305,7 +305,7 @@ def test_screen_of_a_destroying_command_says_what_comes_back_and_it_does(folder,
     (tree / "below").mkdir(parents=True)
     (tree / "below" / "file").write_text("kept\n")
     terminal = person("approve", "--force", "--", f"rm -rf {tree}")
-    terminal.wait_for("anything else is no")
+    terminal.wait_for("is no.\r\n> ")
     assert "only what is saved first (3 paths): opsx rollback" in terminal.text
     assert f"saved first folder {tree} and 2 paths in it" in terminal.text
     for wrong in ("no known way back", "annot be undone", "file " + str(tree)):
