@@ -12,7 +12,6 @@ SKIPPED_TYPES = frozenset(
         "sysfs",
         "devtmpfs",
         "devpts",
-        "tmpfs",
         "ramfs",
         "rootfs",
         "cgroup",
@@ -54,6 +53,29 @@ SKIPPED_TYPES = frozenset(
     ]
 )
 
+# Images: full from the day on which they were made, which is no finding.
+IMAGE_TYPES = frozenset(["squashfs", "iso9660", "udf", "erofs", "cramfs", "romfs", "fuse.snapfuse", "fuse.squashfuse"])
+
+MEMORY_TYPE = "tmpfs"
+"""A file system in memory with a size of its own: a full /run or /tmp stops services as a full disk does."""
+QUIET_MEMORY = (
+    "/dev",
+    "/sys",
+    "/proc",
+    "/run/user",
+    "/run/credentials",
+    "/run/secrets",
+    "/run/containerd",
+    "/run/docker",
+    "/run/containers",
+    "/var/lib/docker",
+    "/var/lib/containers",
+    "/var/lib/containerd",
+    "/var/lib/kubelet",
+)
+"""Where a memory file system belongs to the kernel, to one user, one container or one program, which may fill it by
+design (a database's shared memory in /dev/shm): told of only when it is about to refuse writes."""
+
 # Asked one by one with a time limit each: a server or daemon that is gone blocks whoever looks (statfs(2) waits).
 REMOTE_TYPES = frozenset(
     [
@@ -86,7 +108,7 @@ REMOTE_TYPES = frozenset(
 class Mount(Value):
     """One mounted file system that is worth asking about."""
 
-    __slots__ = ("point", "type", "source", "device", "root", "remote", "read_only", "turned_read_only")
+    __slots__ = ("point", "type", "source", "device", "root", "remote", "memory", "read_only", "turned_read_only")
     point: str
     type: str
     source: str
@@ -95,6 +117,8 @@ class Mount(Value):
     root: str
     """The folder of the file system that is mounted here; not `/` for a bind mount."""
     remote: bool
+    memory: bool
+    """In memory (tmpfs): judged by its percentage alone."""
     read_only: bool
     """Mounted read-only on purpose or not: it cannot fill up."""
     turned_read_only: bool
@@ -116,8 +140,16 @@ class Mount(Value):
         self.device = device
         self.root = root
         self.remote = type in REMOTE_TYPES or type.startswith("fuse")
+        self.memory = type == MEMORY_TYPE
         self.read_only = read_only
         self.turned_read_only = turned_read_only
+
+
+def is_quiet(mount: Mount) -> bool:
+    """A memory file system that is told of only when it is critical (QUIET_MEMORY)."""
+    return mount.memory and any(
+        mount.point == folder or mount.point.startswith(f"{folder}/") for folder in QUIET_MEMORY
+    )
 
 
 def mounts_in(mountinfo: str) -> "list[Mount]":
@@ -169,7 +201,7 @@ def _mount_in(line: str) -> "Mount | None":
         unescaped(fields[3]),
         read_only="ro" in here,
         # mount(8) sets both flags; the kernel's own switch after an error sets only the superblock's.
-        turned_read_only=stopped or ("rw" in here and "ro" in whole),
+        turned_read_only=rest[0] != MEMORY_TYPE and (stopped or ("rw" in here and "ro" in whole)),
     )
 
 

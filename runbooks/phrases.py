@@ -8,13 +8,19 @@ One table for all runbooks, so that choosing one does not import twenty modules.
 - English: words, matched one by one and without their plural `s`; `a|b` either; `word*` a beginning; `..` up to six
   words between; `<path>` a path and `<n>` a number in the text.
 - Chinese (any phrase with a Han character): a part of the text; `…` up to twelve characters between, `a|b` either.
-- `@unit` is any name in UNITS. A line may break after `|` or `;`.
+- `@unit` is any name in UNITS, `@person` any word in PERSONS. A line may break after `|` or `;`.
 - After ` !` stand false friends: where one of them is in the text, its words are not seen by this phrase.
 """
 
 STRONG, LAST = 3, 0
 ENOUGH = 2
 """A runbook is chosen from this score on."""
+
+PERSONS = (
+    "who|anyone|anybody|someone|somebody|nobody|people|user|root|admin|administrator|i|we|you|they|he|she|stranger|"
+    "attacker|hacker|can|could|cannot|cant|may|to|not|didnt|did|does|ever|still"
+)
+"""What stands before "log in" and "logged on" where they are about people: logs in a folder are files."""
 
 UNITS = (
     "nginx|apache|apache2|httpd|mysql|mysqld|mariadb|postgres|postgresql|redis|mongo|mongod|mongodb|rabbitmq|kafka|"
@@ -69,6 +75,8 @@ SOURCE = """
    large|larger|largest|big|bigger|biggest|huge|heaviest file|directory|directories|folder|dir|log|thing
 3: what|who|which .. eat|eats|eating|using|use|uses|fill|fills|filling|taking|takes|hog|hogging|consuming|
    consumes|ate .. space|disk|storage|gb !uses .. memory
+2: delete|remove|clean|clear|purge|prune|rm|truncate|wipe|empty|compress|archive|rotate .. <path>;
+   old|older|stale|rotated log|file|backup|dump|archive
 3: where .. space|disk|gb go|gone|went; space .. go|gone|went;
    file|directories|directory|folder .. largest|biggest|big|huge; du; disk hog
 1: biggest; largest; directory; directories; folder
@@ -142,8 +150,10 @@ SOURCE = """
 3: 哪些服务; 服务挂; 服务失败; 服务…失败|挂|正常|异常|起不来|运行
 
 [logs]
-2: log !log in !log into !log out !log on; journal; journalctl; syslog; dmesg; stack trace; warning
-2: recent error; error; errors lately; kernel error|warning|message|complain*
+2: log !@person log in|into|on|out !log out; journal; journalctl; syslog; dmesg; stack trace; warning
+2: error|warning|message|event|exception logged|log;
+   error|warning|message|event|exception|what|anything|something|nothing|everything .. logged in|on|to|at;
+   recent error; error; errors lately; kernel error|warning|message|complain*
 3: log .. error|say|show|fill; error .. log|journal|syslog; journal .. say|show; log file
 1: lately; recent; exception
 2: 堆栈; 日志 !日志文件…大 !日志文件特别大 !日志文件很大; 报错; 错误; journal; 告警; 内核…异常|报|告警
@@ -196,8 +206,13 @@ SOURCE = """
 
 [logins]
 3: ssh in|into|from; sshed in|into; who is on; who .. on .. machine|server|host|box;
-   login; logins; logged in|on; who is on; sign in; signed in; brute forc*; bruteforc*;
-   failed password|login|ssh; ssh attack|login|attempt; log in|into; intruder; intrusion; hacked; hacking;
+   login; logins; @person logged|log in|into|on;
+   logged in|on !logged in|on <path> !logged in|on the|this|last|past !what|which was|were|is|has|got logged in|on
+   !error|warning|failure|message|event|exception|line|anything|everything|something|nothing logged in|on
+   !what|which|error|warning|failure|message|event|exception .. logged in|on;
+   log in|into from|with|as|via|over|by|through|attempt|failure|history; who is on; sign in; signed in;
+   brute forc*; bruteforc*;
+   failed password|login|ssh; ssh attack|login|attempt; intruder; intrusion; hacked; hacking;
    break in; breaking in; session .. user; who .. online; attacker; compromised
 2: w; lastb; user .. on|online
 3: ssh…上来|进来|登|连上|连进; 密码…错|失败|试; 登录; 登陆; 谁在; 暴力破解; 爆破; 谁连; 在线用户; 入侵; 被黑; 撞库;
@@ -244,7 +259,7 @@ def table_of(source: str) -> "dict[str, list[tuple[int, str]]]":
     """Weight and phrases by runbook. Raises ValueError for a line that is not in the notation."""
     tables: dict[str, list[tuple[int, str]]] = {}
     rows: list[tuple[int, str]] = []
-    for line in source.replace("@unit", UNITS).splitlines():
+    for line in source.replace("@unit", UNITS).replace("@person", PERSONS).splitlines():
         if not line.strip():
             continue
         if line.startswith("["):

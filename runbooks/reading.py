@@ -232,10 +232,12 @@ def local_stamp(at_s: float) -> str:
 
 
 def age(seconds: float) -> "tuple[str, str]":
-    """A span in the largest fitting unit, in English and Chinese: `("3 days", "3 天")`."""
-    seconds = max(0.0, seconds)
-    for size, en, zh in ((86_400, "day", "天"), (3600, "hour", "小时"), (60, "minute", "分钟")):
-        if seconds >= size:
-            count = int(seconds // size)
+    """A span, rounded to the largest fitting unit, in English and Chinese: `("3 days", "3 天")`."""
+    # Minutes are rounded first, so that 59.7 minutes are an hour and 23.8 hours a day, never "60 minutes".
+    for size, most, en, zh in ((60, 59, "minute", "分钟"), (3600, 23, "hour", "小时"), (86_400, None, "day", "天")):
+        count = int(max(0.0, seconds) / size + 0.5)
+        if seconds < 60:
+            break
+        if most is None or count <= most:
             return f"{count} {en}{'' if count == 1 else 's'}", f" {count} {zh}"
     return "less than a minute", "不到一分钟"

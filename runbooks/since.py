@@ -4,7 +4,10 @@ A change is another severity of the same thing, something new that is not fine, 
 that moves within its severity is no change: it would bury the others.
 """
 
+from runbooks.catalogue import UnknownRunbook
 from runbooks.model import WORST_FIRST, Severity, Words
+from runbooks.named_paths import FOR_PATH
+from runbooks.names import NAMES, name_of
 from runbooks.reading import iso_s, local_stamp
 
 TYPE_CHECKING = False
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from runbooks.catalogue import Books
     from runbooks.model import Finding
     from runbooks.report import Report
 
@@ -32,8 +36,8 @@ def kept_of(report: "Report") -> "dict[str, dict[str, Any]]":
     """What to keep of each runbook that gave findings, as a JSON object by its id."""
     kept: dict[str, dict[str, Any]] = {}
     for finding in report.findings:
-        if finding.runbook == PIPED:
-            continue  # another text each time
+        if finding.runbook == PIPED or finding.id == FOR_PATH:
+            continue  # another text, or another path, each time
         entry = kept.setdefault(finding.runbook, {"format": FORMAT, "at": report.at, "findings": []})
         entry["findings"].append({"id": finding.id, "subject": finding.subject, "severity": finding.severity})
     return kept
@@ -56,33 +60,46 @@ def changes(before: "Mapping[str, Any]", report: "Report") -> "list[Words]":
             continue
         at, severities = old
         said = by_time.setdefault(at, [])
-        said += _of(severities, findings, gone=runbook not in unchecked and not report.light)
+        said += _of(severities, findings, report.books, gone=runbook not in unchecked and not report.light)
     changed = {at: said for at, said in by_time.items() if said}
     # With a change somewhere, "no change" elsewhere is noise; without any, the oldest time covers them all.
     told = changed or dict(sorted(by_time.items())[:1])
     return [sentence for at, said in sorted(told.items()) if (sentence := _sentence(at, said)) is not None]
 
 
-def _of(before: "Mapping[tuple[str, str], str]", findings: "Iterable[Finding]", *, gone: bool) -> "list[Words]":
+def _of(
+    before: "Mapping[tuple[str, str], str]", findings: "Iterable[Finding]", books: "Books", *, gone: bool
+) -> "list[Words]":
     said, seen = [], set()
     for finding in findings:
         key = finding.id, finding.subject
         seen.add(key)
         old = before.get(key)
+        what = _what(key, books)
+        if finding.id == FOR_PATH:
+            continue
         if old is None and finding.severity in (Severity.WARN, Severity.CRIT):
             name = _NAMES[finding.severity]
-            said.append(Words(f"new: {_what(key)} ({name.en})", f"新出现：{_what(key)}（{name.zh}）"))
+            said.append(Words(f"new: {what.en} ({name.en})", f"新出现：{what.zh}（{name.zh}）"))
         elif old is not None and old != finding.severity:
             was, now = _NAMES[old], _NAMES[finding.severity]
-            said.append(Words(f"{_what(key)} was {was.en}, now {now.en}", f"{_what(key)} 由{was.zh}变为{now.zh}"))
+            said.append(Words(f"{what.en}: {was.en} before, now {now.en}", f"{what.zh}由{was.zh}变为{now.zh}"))
     for key, severity in before.items():
         if gone and key not in seen and severity in (Severity.WARN, Severity.CRIT):
-            said.append(Words(f"gone: {_what(key)}", f"已消失：{_what(key)}"))
+            what, name = _what(key, books), _NAMES[severity]
+            said.append(Words(f"gone: {what.en} ({name.en} before)", f"已消失：{what.zh}（此前{name.zh}）"))
     return said
 
 
-def _what(key: "tuple[str, str]") -> str:
-    return f"{key[0]} {key[1]}".strip()
+def _what(key: "tuple[str, str]", books: "Books") -> Words:
+    """The thing in words: ids are for programs."""
+    title = None
+    if key[0] not in NAMES:
+        try:
+            title = books.load(key[0].partition(".")[0]).TITLE
+        except UnknownRunbook:
+            pass  # kept of a runbook that is gone meanwhile
+    return name_of(*key, title)
 
 
 def _sentence(at: str, said: "list[Words]") -> "Words | None":

@@ -2,11 +2,14 @@
 
 from runbooks.library import disk
 from runbooks.model import Command, Finding, Severity, Words
+from runbooks.mounts import is_quiet
 from runbooks.reading import GIB, is_count, not_checked, number_of, says_permission, spoke, unreadable, why_not
+from runbooks.space import SPACE, amount, quoted, space_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from runbooks.model import Answer, Answers, Where
+    from runbooks.mounts import Mount
 
 ID = "bigfiles"
 TITLE = Words("Largest files", "大文件")
@@ -77,10 +80,15 @@ def _target(have: "Answers", where: "Where") -> "str | None":
         return None
     rows = []
     for mount in disk.to_ask(have):
-        row = disk.space_in(together.stdout, mount.point)
-        if row is not None and not mount.remote and mount.root == "/":
+        row = space_in(together.stdout, mount.point)
+        if row is not None and not mount.remote and mount.root == "/" and _is_worth(mount, row[3]):
             rows.append((row[3], row[0], mount.point))
     return max(rows)[2] if rows else None
+
+
+def _is_worth(mount: "Mount", capacity: int) -> bool:
+    """A file system in memory is searched only once it is full enough for a finding."""
+    return not mount.memory or (SPACE.severity(capacity) != Severity.OK and not is_quiet(mount))
 
 
 def _time_s(where: "Where") -> float:
@@ -122,8 +130,8 @@ def _folders(target: str, answer: "Answer | None", where: "Where") -> "list[Find
     if not sizes:
         if answer is not None and answer.ended and total is not None:
             text = Words(
-                f"{target} holds {disk.amount(total)} and no folders.",
-                f"{target} 共 {disk.amount(total)}，没有子目录。",
+                f"{target} holds {amount(total)} and no folders.",
+                f"{target} 共 {amount(total)}，没有子目录。",
             )
             return [
                 Finding(
@@ -135,7 +143,7 @@ def _folders(target: str, answer: "Answer | None", where: "Where") -> "list[Find
     ranked = sorted(sizes.items(), key=lambda pair: -pair[1])[:SHOWN]
     top = [pair for pair in ranked if pair[1] >= 1024**2] or ranked  # "/mnt 0 MiB" helps nobody
     held = sum(size for _, size in top)
-    listed = ", ".join(f"{path} {disk.amount(size)}" for path, size in top)
+    listed = ", ".join(f"{path} {amount(size)}" for path, size in top)
     share_en = share_zh = ""
     if total:
         share_en, share_zh = f" hold {100 * held / total:.0f}% of it", f"占 {100 * held / total:.0f}%"
@@ -143,8 +151,8 @@ def _folders(target: str, answer: "Answer | None", where: "Where") -> "list[Find
     count_en = "1 folder" if len(top) == 1 else f"{len(top)} folders"
     if len(top) == 1:
         share_en = share_en.replace(" hold ", " holds ")
-    all_en = f"{target} holds {disk.amount(total)}; " if total else f"In {target}: "
-    all_zh = f"{target} 共 {disk.amount(total)}，" if total else f"{target} 中有 "
+    all_en = f"{target} holds {amount(total)}; " if total else f"In {target}: "
+    all_zh = f"{target} 共 {amount(total)}，" if total else f"{target} 中有 "
     return [
         Finding(
             "bigfiles.folders",
@@ -156,7 +164,7 @@ def _folders(target: str, answer: "Answer | None", where: "Where") -> "list[Find
             subject=target,
             number=_gib(held),
             unit="GiB",
-            next=f"du -xhd1 {disk.quoted(top[0][0])}",
+            next=f"du -xhd1 {quoted(top[0][0])}",
             answer=answer,
         )
     ]
@@ -183,7 +191,7 @@ def _files(target: str, answer: "Answer | None", where: "Where") -> "list[Findin
         )
         return [Finding("bigfiles.files", Severity.OK, text, subject=target, number=0, answer=answer)]
     top = sorted(files, reverse=True)[:SHOWN]
-    listed = ", ".join(f"{path} {disk.amount(size)}" for size, path in top)
+    listed = ", ".join(f"{path} {amount(size)}" for size, path in top)
     count_en = "1 file has" if len(files) == 1 else f"{len(files)} files have"
     return [
         Finding(

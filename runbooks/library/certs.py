@@ -2,9 +2,9 @@
 
 import calendar
 
-from runbooks.library.disk import quoted
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import not_checked, says_permission, why_not
+from runbooks.space import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,8 +1,10 @@
 """Disk space and inodes of every real file system; names a mount that does not answer."""
 
+from runbooks import named_paths
 from runbooks.model import Command, Finding, Severity, Threshold, Words
-from runbooks.mounts import mounts_in, writable_in_fstab
-from runbooks.reading import GIB, files_command, files_in, first_line, not_checked, number_of, why_not
+from runbooks.mounts import is_quiet, mounts_in, writable_in_fstab
+from runbooks.reading import files_command, files_in, first_line, not_checked, number_of, why_not
+from runbooks.space import SPACE, quoted, space, space_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,24 +18,19 @@ ABOUT = Words(
     "各文件系统的剩余空间和 inode，卡住或变为只读的挂载点",
 )
 
-SPACE = Threshold(85, 95, "%", source="usual alert levels; ext4 keeps 5 % back for root (mke2fs(8), -m)")
 INODES = Threshold(80, 95, "%", source="as for space, earlier because inodes of ext4 cannot be added (mke2fs(8), -N)")
-LEFT = Threshold(5, 1, "GiB", below=True, source="one package upgrade or one day of logs of a busy host")
-LEFT_COUNTS_FROM_GIB = 20
-"""Absolute limits hold on file systems of at least this size: a 2 GiB /boot never has 5 GiB left."""
-LEFT_WARNS_FROM_PERCENT = 80
-
 PATHS = ("/proc/self/mountinfo", "/etc/fstab")
 TOGETHER_S = 5.0
 ALONE_S = 4.0
 RETRY_S = 2.5
 MOST_MOUNTS = 64
+"""Of disks, and as many in memory: a host of containers has hundreds of the latter."""
 
 
 def commands(have: "Answers", where: "Where") -> "list[Command]":
     """First the mount table; then one `df` for local file systems and one for each that can hang."""
     if "mounts" not in have:
-        return [Command("mounts", files_command(PATHS), 3.0)]
+        return [Command("mounts", files_command(PATHS), 3.0), *named_paths.commands(where)]
     mounts = to_ask(have)
     local = [mount.point for mount in mounts if not mount.remote]
     asked: list[Command] = []
@@ -44,7 +41,8 @@ def commands(have: "Answers", where: "Where") -> "list[Command]":
         ]
     together = have.get("df")
     if together is not None and together.status == "timed_out":
-        asked += [Command(f"df:{point}", ("df", "-PT", point), RETRY_S) for point in local]
+        alone = [mount.point for mount in mounts if not mount.remote and not is_quiet(mount)]
+        asked += [Command(f"df:{point}", ("df", "-PT", point), RETRY_S) for point in alone]
     asked += [Command(f"df:{mount.point}", ("df", "-PT", mount.point), ALONE_S) for mount in mounts if mount.remote]
     return [command for command in asked if command.key not in have]
 
@@ -60,80 +58,61 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     findings = _read_only(every, table.get(PATHS[1], ""), have["mounts"])
     asked = to_ask(have)
     figures: dict[tuple[int, int, int], str] = {}
+    fine: list[tuple[int, Mount]] = []
     for mount in asked:
         answer = have.get(f"df:{mount.point}") or have.get("df")
         row = space_in(answer.stdout, mount.point) if answer is not None and answer.ended else None
         if row is None:
-            findings.append(_no_answer(mount, answer))
+            if not is_unlimited(mount, answer) and not is_quiet(mount):
+                findings.append(_no_answer(mount, answer))
+        elif is_quiet(mount) and SPACE.severity(row[3]) != Severity.CRIT:
+            continue
+        elif mount.memory and SPACE.severity(row[3]) == Severity.OK:
+            fine.append((row[3], mount))
         elif mount.root != "/" and row[:3] in figures:
             continue  # a bind mount of what `/` shows already, as containers have for /etc/hosts
         else:
             figures[row[:3]] = mount.point
-            findings.append(_space(mount, *row, answer))
-    if len(asked) < sum(1 for mount in every if not mount.read_only):
+            findings.append(space(mount, *row, answer))
+    if fine:
+        findings.append(_in_memory(fine, have.get("df")))
+    told = [mount for mount in every if not mount.read_only and not is_quiet(mount)]
+    if len([mount for mount in asked if not is_quiet(mount)]) < len(told):
         left_out = Words(f"only the first {MOST_MOUNTS} mounts were asked", f"只检查了前 {MOST_MOUNTS} 个挂载点")
         findings.append(not_checked(ID, TITLE, left_out))
-    findings += _inodes([mount for mount in asked if not mount.remote], have.get("dfi"))
-    return findings
-
-
-def space_in(df_output: str, point: str) -> "tuple[int, int, int, int] | None":
-    """Total, used and available KiB and the Capacity percentage of `point` in the output of `df -PT`, or None.
-
-    Capacity is df's own: it leaves out the blocks that are kept for root, used/total does not.
-    """
-    for line in df_output.splitlines():
-        if not line.endswith(" " + point):
-            continue
-        fields = line[: -len(point)].rsplit(None, 4)
-        if len(fields) == 5 and fields[4].endswith("%"):
-            numbers = [number_of(field.rstrip("%")) for field in fields[1:]]
-            if all(number is not None for number in numbers):
-                total, used, available, capacity = (int(number) for number in numbers if number is not None)
-                return total, used, available, capacity
-    return None
+    findings += _inodes([mount for mount in asked if not mount.remote and not is_quiet(mount)], have.get("dfi"))
+    return named_paths.answered(findings, have, where)
 
 
 def to_ask(have: "Answers") -> "list[Mount]":
     """The mounts that `df` is asked about: not those that are read-only on purpose, and no unprintable names."""
     table = files_in(have.get("mounts"), PATHS)
     mounts = [mount for mount in mounts_in(table.get(PATHS[0], "")) if not mount.read_only or mount.turned_read_only]
-    return [mount for mount in mounts if mount.point.isprintable()][:MOST_MOUNTS]
+    mounts = [mount for mount in mounts if mount.point.isprintable()]
+    disks = [mount for mount in mounts if not mount.memory][:MOST_MOUNTS]
+    return disks + sorted((mount for mount in mounts if mount.memory), key=is_quiet)[:MOST_MOUNTS]
 
 
-def _space(mount: "Mount", total: int, used: int, available: int, capacity: int, answer: "Answer | None") -> Finding:
-    left, size = available * 1024, total * 1024
-    severity, because = SPACE.severity(capacity), ""
-    limit_en, limit_zh = "", ""
-    if severity != Severity.OK:
-        at = SPACE.crossed(severity)
-        limit_en, limit_zh = f"at {at:g}%", f"{at:g}% 起"
-    if size >= LEFT_COUNTS_FROM_GIB * GIB:
-        by_left = LEFT.severity(left / GIB)
-        if by_left == Severity.WARN and capacity < LEFT_WARNS_FROM_PERCENT:
-            by_left = Severity.OK
-        if (by_left, severity) in (
-            (Severity.CRIT, Severity.WARN),
-            (Severity.CRIT, Severity.OK),
-            (Severity.WARN, Severity.OK),
-        ):
-            severity, because = by_left, "left"
-            limit_en, limit_zh = f"below {LEFT.crossed(by_left):g} GiB", f"剩余不足 {LEFT.crossed(by_left):g} GiB 时"
-    word_en, word_zh = {Severity.WARN: ("warning", "警告"), Severity.CRIT: ("critical", "严重")}.get(severity, ("", ""))
-    tail_en = f" ({word_en} {limit_en})" if word_en else ""
-    tail_zh = f"（{limit_zh}{word_zh}）" if word_zh else ""
+def is_unlimited(mount: "Mount", answer: "Answer | None") -> bool:
+    """A memory file system without a limit (`size=0`), for which `df` shows no percentage."""
+    lines = answer.stdout.splitlines() if mount.memory and answer is not None else []
+    return any(line.endswith(f" - {mount.point}") for line in lines)
+
+
+def _in_memory(fine: "list[tuple[int, Mount]]", answer: "Answer | None") -> Finding:
+    """All memory file systems that have room, in one line: a stock machine has half a dozen."""
+    share, mount = max(fine, key=lambda pair: pair[0])
     return Finding(
-        "disk.space",
-        severity,
+        "disk.memory",
+        Severity.OK,
         Words(
-            f"{mount.point} is {capacity}% full, {amount(left)} left of {amount(size)}{tail_en}.",
-            f"{mount.point} 已用 {capacity}%，剩 {amount(left)}，共 {amount(size)}{tail_zh}。",
+            f"File systems in memory (tmpfs): at most {share}% full ({mount.point}).",
+            f"内存文件系统（tmpfs）：最多已用 {share}%（{mount.point}）。",
         ),
         subject=mount.point,
-        number=round(left / GIB, 1) if because else capacity,
-        unit="GiB" if because else "%",
-        threshold=LEFT if because else SPACE,
-        next=f"du -xhd1 {quoted(mount.point)}" if severity != Severity.OK else "",
+        number=share,
+        unit="%",
+        threshold=SPACE,
         answer=answer,
     )
 
@@ -259,17 +238,3 @@ def _read_only(mounts: "list[Mount]", fstab: str, answer: "Answer") -> "list[Fin
             )
         )
     return findings
-
-
-def amount(size_bytes: float) -> str:
-    """A size for a sentence: GiB with one decimal, MiB below one GiB."""
-    if size_bytes < GIB:
-        return f"{size_bytes / 1024**2:.0f} MiB"
-    return f"{size_bytes / GIB:.1f} GiB"
-
-
-def quoted(path: str) -> str:
-    """The path as one word of a shell command."""
-    from shlex import quote
-
-    return quote(path)

@@ -1,7 +1,6 @@
 """Memory that is left, pressure, swap and the largest processes; a control group's limit where there is one."""
 
 from runbooks.cgroup import MemoryLimit, memory_limit, memory_paths
-from runbooks.library.disk import amount
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import (
     GIB,
@@ -16,6 +15,7 @@ from runbooks.reading import (
     vmstat_row,
     why_not,
 )
+from runbooks.space import amount
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -38,6 +38,31 @@ def test_a_phrase_chooses_its_runbooks_and_only_a_request_is_a_change(wanted, te
     assert len(chosen) <= MOST
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "delete old logs in /var/log",
+        "delete the logs in the folder of nginx",
+        "any errors in the logs in the last hour",
+        "errors logged in the last hour",
+        "what was logged on Monday",
+        "show what nginx logged in /var/log/nginx",
+        "how large are the logs on this machine",
+        "was anything logged in the night",
+        "compress logs into one archive",
+    ],
+)
+def test_logs_in_a_place_are_no_logins(text):
+    assert "logins" not in {chosen.id for chosen in plan(text).chosen}
+
+
+@pytest.mark.parametrize(
+    "text", ["who logs in", "who logged in the last hour", "users logged in", "is anyone logged on", "did root log in?"]
+)
+def test_people_who_log_in_are_no_logs(text):
+    assert [chosen.id for chosen in plan(text).chosen] == ["logins"]
+
+
 def test_there_are_enough_phrases_and_half_were_written_before():
     before, after = rows("phrases_before.txt"), rows("phrases_after.txt")
     assert len(before) >= 150

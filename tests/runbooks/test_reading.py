@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from guard.types import Interference
 from runbooks.cgroup import cpu_limit, memory_limit, memory_paths
 from runbooks.model import Answer
-from runbooks.mounts import mounts_in, unescaped, writable_in_fstab
-from runbooks.reading import files_command, files_in, number_of, pressure, why_not
+from runbooks.mounts import is_quiet, mounts_in, unescaped, writable_in_fstab
+from runbooks.reading import age, files_command, files_in, number_of, pressure, why_not
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def points(*rows):
 def test_types_without_a_disk_and_images_are_left_out():
     rows = [
         mount(f"/m/{type}", type, device=f"0:{n}")
-        for n, type in enumerate(("tmpfs", "squashfs", "iso9660", "proc", "autofs", "fuse.lxcfs"))
+        for n, type in enumerate(("ramfs", "squashfs", "iso9660", "proc", "autofs", "fuse.lxcfs"))
     ]
     assert points(*rows, mount("/")) == ["/"]
 
@@ -93,7 +93,48 @@ def test_bind_mounts_of_one_file_system_are_one():
 def test_a_later_mount_hides_the_earlier_on_the_same_point():
     rows = [mount("/mnt", device="8:2", source="/dev/a"), mount("/mnt", device="8:3", source="/dev/b")]
     assert [one.source for one in mounts_in("\n".join(rows))] == ["/dev/b"]
-    assert points(mount("/mnt", device="8:2"), mount("/mnt", "tmpfs", device="0:5")) == []
+    assert points(mount("/mnt", device="8:2"), mount("/mnt", "ramfs", device="0:5")) == []
+
+
+def test_file_systems_in_memory_count_but_never_as_switched_to_read_only_by_errors():
+    root, run = mounts_in("\n".join([mount("/run", "tmpfs", whole="ro", device="0:5"), mount("/", device="8:1")]))
+    assert (root.memory, run.memory, run.turned_read_only) == (False, True, False)
+
+
+@pytest.mark.parametrize(
+    ("point", "quiet"),
+    [
+        ("/run", False),
+        ("/tmp", False),
+        ("/run/user", True),
+        ("/run/user/1000", True),
+        ("/run/users", False),
+        ("/dev/shm", True),
+        ("/sys/fs/cgroup", True),
+        ("/var/lib/docker/containers/7c1/mounts/shm", True),
+    ],
+)
+def test_memory_of_the_kernel_a_user_or_a_container_is_quiet(point, quiet):
+    assert is_quiet(mounts_in(mount(point, "tmpfs"))[0]) == quiet
+    assert not is_quiet(mounts_in(mount(point))[0]), "a disk never is"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (59, "less than a minute"),
+        (60, "1 minute"),
+        (3569, "59 minutes"),
+        (3571, "1 hour"),
+        (1.95 * 3600, "2 hours"),
+        (23.4 * 3600, "23 hours"),
+        (23.9 * 3600, "1 day"),
+        (10.6 * 86_400, "11 days"),
+        (-5, "less than a minute"),
+    ],
+)
+def test_a_span_is_rounded_to_its_unit(seconds, said):
+    assert age(seconds)[0] == said
 
 
 def test_servers_and_daemons_are_remote():

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
+import runbooks
 from cli import runbook_memory
 from guard.ledger.state import StateFolder, state_path
-from runbooks.model import Severity
+from runbooks.model import Severity, Words
+from runbooks.names import NAMES, name_of
 from runbooks.since import changes, kept_of
+from tests.runbooks.replay import CASES
 from tests.runbooks.test_wording import finding, report
 
 AT = "2026-12-01T02:10:00.000Z"
@@ -31,21 +35,54 @@ def test_a_severity_that_changed_is_named_with_both():
     before = kept(finding(Severity.OK, "/var", number=81), finding(Severity.OK, "/"))
     (line,) = said(before, finding(Severity.WARN, "/var", number=91), finding(Severity.OK, "/", number=99))
     assert line.startswith("Changed since 2026-12-01 ")
-    assert line.endswith(": disk.space /var was ok, now a warning.")
+    assert line.endswith(": space on /var: ok before, now a warning.")
     (line,) = said(before, finding(Severity.CRIT, "/var"), finding(Severity.OK, "/"), lang="zh")
-    assert line.endswith("disk.space /var 由正常变为严重。")
+    assert line.endswith("/var 的空间由正常变为严重。")
 
 
 def test_what_is_new_or_gone_is_named_only_when_it_is_bad():
     before = kept(finding(Severity.WARN, "/old"), finding(Severity.OK, "/fine"))
     (line,) = said(before, finding(Severity.CRIT, "/new"), finding(Severity.OK, "/other"))
-    assert line.endswith(": new: disk.space /new (critical); gone: disk.space /old.")
+    assert line.endswith(": new: space on /new (critical); gone: space on /old (a warning before).")
 
 
 def test_what_was_not_looked_at_is_not_gone():
     before = kept(finding(Severity.WARN, "/old"))
     assert said(before, finding(Severity.OK), finding(Severity.NOT_CHECKED))[0].startswith("No change since ")
     assert said(before, finding(Severity.OK), light=True)[0].startswith("No change since ")
+
+
+def test_every_id_of_the_program_has_a_name_in_words_and_no_other_has():
+    ids = {
+        row["id"]
+        for case in CASES
+        for row in json.loads((case / "expected.json").read_text("utf-8"))
+        if row["severity"] != Severity.NOT_CHECKED
+    }
+    for module in Path(runbooks.__file__).parent.rglob("*.py"):
+        ids |= set(re.findall(r'(?:Finding\(\s*|_row\(|id=|FOR_PATH = )"([a-z]+\.[a-z-]+)"', module.read_text("utf-8")))
+    ids = {id for id in ids if not id.startswith("piped.")}
+    assert ids == set(NAMES)
+    for id in ids:
+        name = name_of(id, "SUBJECT")
+        assert id not in name.en + name.zh
+        assert ("SUBJECT" in name.en) == ("SUBJECT" in name.zh)
+
+
+def test_a_users_runbook_is_named_by_its_title_even_when_its_file_is_gone():
+    title = Words("Shop queue", "商店队列")
+    assert name_of("shop-queue.waiting", "orders", title).en == "Shop queue (waiting, orders)"
+    assert name_of("shop-queue.value", "", title).zh == "商店队列"
+    before = kept(finding(Severity.WARN, "/var"))
+    before["disk"]["findings"].append({"id": "old-queue.depth", "subject": "", "severity": "crit"})
+    (line,) = said(before, finding(Severity.WARN, "/var"))
+    assert line.endswith(": gone: old-queue (depth) (critical before).")
+
+
+def test_a_path_that_was_asked_for_once_is_not_gone_the_next_time():
+    asked = finding(Severity.WARN, "/snap/x", id="disk.path")
+    assert said(kept(asked, finding(Severity.OK)), finding(Severity.OK))[0].startswith("No change since ")
+    assert said(kept(finding(Severity.OK)), finding(Severity.OK), asked)[0].startswith("No change since ")
 
 
 def test_without_a_change_the_time_is_said():
