@@ -11,10 +11,11 @@ from guard.judge.tables import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from guard.judge.engine import Call, Program
     from guard.judge.options import Parsed
+    from guard.judge.rules import Table
 
 _NAMES = {
     "batches": """
@@ -214,6 +215,7 @@ DEVICE_READERS = names("""
 _MODULES: "dict[str, dict[str, Program]]" = {}
 
 
+_NOTHING = ("", 0, "")
 _PATTERNS = (
     "in", "ex", "ig", "gl", "re", "pat", "hid", "no", "skip", "prune", "match", "filter", "type", "name", "lab",
     "format", "color", "colour", "sort", "sep", "delim", "theme", "style", "lang", "user", "group", "host", "tls", "ca",
@@ -236,7 +238,16 @@ def _shown(word: "Word") -> "Word | None":
     return Word(word.span, value, (), True)
 
 
-def _values(call: "Call", parsed: "Parsed") -> None:
+def credentials(call: "Call", words: "Sequence[Word]") -> None:
+    """Folders that are read with all that is in them: one that holds credentials counts as its files."""
+    for word in words:
+        value = call.value(word)
+        if value is not None and paths.secret(paths.normal(value) + "/-"):
+            call.effect("secret-read", value)
+            call.note(2, "path.secret", f"reads a folder of credentials ({value})", word, "law 4")
+
+
+def _values(call: "Call", parsed: "Parsed", table: "dict[str, tuple[str, int, str]] | None" = None) -> None:
     """A reader's option values that name a file of credentials: what is given as a file is read, listed or not."""
     for option in parsed.options:
         word = option.value
@@ -245,6 +256,15 @@ def _values(call: "Call", parsed: "Parsed") -> None:
         if not option.name[2:].startswith(_PATTERNS) and paths.secret(paths.normal(word.value)):
             call.reads(word)
     for word in parsed.unknown:
+        text = word.value or ""
+        if table and text[:1] == "-" and text[1:2].isalpha():
+            # A letter that no grammar lists ends the reading of a bundle; one that acts can stand behind it.
+            for letter in text[2:]:
+                if table.get("-" + letter, _NOTHING)[2] not in ("", "ok", "R0", "read", "helper", "config"):
+                    call.note(
+                        2, f"{call.name}.bundle", f"-{letter} may act, in a bundle that is not read", word, "law 2"
+                    )
+                    break
         inner = _shown(word)
         if inner is not None and inner.value is not None and paths.secret(paths.normal(inner.value)):
             call.reads(inner)
@@ -258,13 +278,17 @@ def _guard(programs: "dict[str, Program]") -> None:
     for program in programs.values():
         if isinstance(program, Table) and not program.level and id(program) not in done:
             done.add(id(program))
-            program.check = _both(program.check) if program.check is not None else _values
+            program.check = _both(program, program.check)
 
 
-def _both(check: "Callable[[Call, Parsed], None]") -> "Callable[[Call, Parsed], None]":
+def _both(program: "Table", check: "Callable[[Call, Parsed], None] | None") -> "Callable[[Call, Parsed], None]":
+    grammar = program.grammar
+
     def judge(call: "Call", parsed: "Parsed") -> None:
-        check(call, parsed)
-        _values(call, parsed)
+        if check is not None:
+            check(call, parsed)
+        if parsed.options or parsed.unknown:
+            _values(call, parsed, grammar.table if grammar.dangerous and not grammar.single else None)
 
     return judge
 

@@ -147,7 +147,7 @@ def _aws(call: Call) -> None:
         if "--generate-cli-skeleton" not in flags and service == "s3api" and verb == "select-object-content":
             call.note(R2, "cloud.write", "writes a file")
         return
-    if "--dry-run" in flags and service == "ec2":
+    if "--dry-run" in flags and service == "ec2" and not any(flag.startswith("--no-d") for flag in flags):
         return
     if verb.startswith(_AWS_GONE):
         call.note(R3, "cloud.delete", f"aws {service} {verb} removes something", None, "aws reference")

@@ -134,6 +134,7 @@ def _docker_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None
 DOCKER = verbs(
     _CONTAINER_OPTIONS, _DOCKER, need="bus", env=("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"),
     check=_docker_check, plain=False,
+    danger="--host:!R2 --url:!R2 --connection:!R2 --conmon:!exec --hooks-dir:!exec --network-cmd-path:!exec",
     details={"exec": _exec, "container exec": _exec, "run": _run, "container run": _run, "compose exec": _exec,
         "compose run": _run},
 )  # fmt: skip

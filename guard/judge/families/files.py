@@ -1,7 +1,7 @@
 """Programs that create, move, change and remove files. Source: the GNU coreutils manual."""
 
-from guard.judge import paths
 from guard.judge.engine import R1, R2, R3, Call, Program
+from guard.judge.families import credentials
 from guard.judge.options import Grammar, Parsed
 from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
@@ -60,6 +60,7 @@ def _copy(call: Call, parsed: Parsed) -> None:
             call.writes(word, deletes=True)
         elif name in ("cp", "install"):
             call.reads(word)
+            credentials(call, (word,))
     if len(operands) == 1 and target is None and name == "ln":
         call.writes(operands[0])
 
@@ -171,10 +172,7 @@ def trees(call: Call, words: "Sequence[Word]") -> None:
     call.judge.plain = False
     for word in words:
         call.reads(word)
-        value = call.value(word)
-        if value is not None and (paths.secret(paths.normal(value) + "/-") or value.rstrip("/").endswith("/.ssh")):
-            call.effect("secret-read", value)
-            call.note(R2, "path.secret", f"reads a folder of credentials ({value})", word, "law 4")
+    credentials(call, words)
 
 
 _TAR: Grammar | None = None

@@ -155,7 +155,7 @@ def _dry(values: "list[str]") -> bool:
 def _apply(call: Call, verb: str, rest: "list[Word]") -> None:
     values = [word.value or "" for word in rest]
     for at, value in enumerate(values):
-        if value.startswith(("--from-file", "--from-env-file")):
+        if value.startswith(("--from-file", "--from-env-file", "--key", "--cert")) and verb == "create":
             text = value.partition("=")[2] or (values[at + 1] if at + 1 < len(values) else "")
             call.reads(Word(rest[at].span, text.rpartition("=")[2], (), True))
     dry = _dry(values)
@@ -224,6 +224,9 @@ def _config_kube(call: Call, verb: str, rest: "list[Word]") -> None:
         call.effect("secret-read", "kubeconfig")
 
 
+_FROM_FILES = frozenset(("get", "describe", "logs", "wait", "rollout status", "rollout history", "events"))
+
+
 def _loud(values: "list[str]") -> bool:
     """Whether the log shows the bodies of answers, secrets' values among them (from -v=8 on)."""
     for at, value in enumerate(values):
@@ -245,6 +248,8 @@ def _kube_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
         call.effect("secret-read", "kubernetes secrets")
     for at, word in enumerate(call.args):
         value = word.value or ""
+        if verb in _FROM_FILES and "://" in value and value.startswith(("http", "-f", "--filename=", "-k", "--kust")):
+            call.note(R2, "kubernetes.url", "fetches a manifest from an address", word, "law 10")
         if value == "--context" and at + 1 < len(call.args):
             call.judge.ambient["kubernetes context"] = call.value(call.args[at + 1]) or "?"
         elif value.startswith("--context="):
@@ -349,5 +354,7 @@ check=_stern),
         backup delete|restore delete|schedule delete|kv delete|secrets disable|job stop|namespace delete|system gc|
         kv destroy|kv metadata delete|lease revoke|cluster delete|node delete|delete nodegroup|policy delete|
         auth disable|snapshot restore|operator raft remove-peer""", none="R2", flags=("helper",),
-            protocol="kubernetes")),
+            protocol="kubernetes", danger="single -address,--address:!R2 -http-addr,--http-addr:!R2 --server:!R2 "
+            "--config:!config --kubeconfig:!config --token,-token:!R2 -output-curl-string!R2 "
+            "--endpoints:!R2")),
 }  # fmt: skip

@@ -76,8 +76,8 @@ def _inventory(call: Call) -> None:
 
 PROGRAMS: dict[str, Program] = {
     "ps": reader("", operands="data", check=_ps),
-    "lspci": reader("-q!net -Q!net -M!R2 -H!R2 -A: -O: -p: -i: -s: -d: -F:!read -v -vv -vvv -n -nn -k -x -t -m -mm -D "
-        "-P -PP -b --version -g", operands="data", unknown="R2"),
+    "lspci": reader("-q!net -Q!net -M!R2 -H!R2 -A: -O: -p:!read -i:!read -s: -d: -F:!read -v -vv -vvv -n -nn -k -x -t "
+        "-m -mm -D -P -PP -b --version -g", operands="data", unknown="R2"),
     "lshw": reader("single -dump:!write -class,-C,-c: -disable: -enable: -short -businfo -sanitize -numeric -quiet "
         "-notime -json -xml -html -version -help -X!R2 -log:!write", operands="data", unknown="R2"),
     **many("nstat ifstat lnstat", reader("-d:!R2 -r,--reset!R1 -s,--noupdate -z,--zeros -a,--ignore -j,--json "

@@ -1,6 +1,7 @@
 """Package managers of distributions and languages. Source: the manual of each."""
 
 from guard.judge.engine import R2, Call, Program
+from guard.judge.options import Grammar
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
 
@@ -25,12 +26,15 @@ def _dpkg(call: Call) -> None:
         "--print-foreign-architectures",
         "-I", "-c", "--info", "--contents", "--compare-versions", "--version", "--help", "-W", "--show",
         "--assert-support-predepends", "--field", "-f")  # fmt: skip
-    seen = False
+    seen = skip = False
     for word in call.args:
         value = word.value
-        if value is None or not value.startswith("-"):
+        if skip or value is None or not value.startswith("-"):
+            skip = False
             continue
         head = value.partition("=")[0]
+        # `--root --no-act`: the second word is the first one's value.
+        skip = head == value and head in ("--root", "--admindir", "--instdir", "--log", "--show-format")
         if head in ("-P", "--purge"):
             call.note(3, "packages.dpkg.purge", "removes a package with its configuration", word, "dpkg(1)")
             return
@@ -113,9 +117,23 @@ def _pacman(call: Call) -> None:
 
 
 def _simulated(call: Call) -> bool:
-    return any(
-        word.value in ("-s", "--simulate", "--just-print", "--dry-run", "--recon", "--no-act") for word in call.args
-    )
+    """A simulation is asked for as an option (not as another's value), and nothing takes it back."""
+    if not any(option.name == "-s" for option in _SIMULATION.parse(call.args).options):
+        return False
+    for at, word in enumerate(call.args):
+        value = word.value if word.value is not None else word.prefix or "-"
+        name, equals, _ = value.partition("=")
+        following = call.args[at + 1].value if at + 1 < len(call.args) else ""
+        simulates = name in _SIMULATES or (name[1:2] != "-" and name[:1] == "-" and "s" in name)
+        taken_back = name.startswith("--no-") and "-" + name[4:] in _SIMULATES
+        if taken_back or (len(value) > 2 and value[0] == "-" and value[-1] == "-"):
+            return False
+        if simulates and (equals or following in ("no", "false", "off", "0", "without", "disable")):
+            return False
+    return True
+
+
+_SIMULATES = frozenset(("--simulate", "--just-print", "--dry-run", "--recon", "--no-act"))
 
 
 def _apt(call: Call) -> None:
@@ -145,6 +163,9 @@ _APT_OPTIONS = (
     "-t,--target-release,--default-release: -a,--all-versions -i -n,--names-only -f,--fix-broken -V "
     "-v,--version -h,--help --installed --upgradable -d,--download-only -m --no-install-recommends "
     "--allow-downgrades --full --no-all-versions --force-yes -u --purge!R3"
+)
+_SIMULATION = Grammar(
+    _APT_OPTIONS.replace("-q,--quiet?", "-q --quiet?").replace("-s,--simulate", "-s," + ",".join(sorted(_SIMULATES)))
 )
 APT = verbs(
     _APT_OPTIONS,
@@ -267,8 +288,8 @@ PROGRAMS: dict[str, Program] = {
     **many("go", verbs("-C:!R2 -h,--help",
             "R0 version|env|list|doc|mod graph|mod why|help|mod verify|buildid\nR3 clean", flags=("helper",),
             details={"env": _go_env},
-            danger="-w:!R2 -toolexec:!exec -exec:!exec -vettool:!exec "
-            "-http?!R2 -overlay:!R2 -mod:!R2 -export!R2 -modfile:!R2")),
+            danger="-w,--w:!R2 -toolexec,--toolexec:!exec -exec,--exec:!exec -vettool,--vettool:!exec "
+            "-http,--http?!R2 -overlay,--overlay:!R2 -mod,--mod:!R2 -export,--export!R2 -modfile,--modfile:!R2")),
     "gofmt": reader("-w!R1 -l -d -e -s -r: -cpuprofile:!write", plain=False, unknown="R0"),
     **many("composer", verbs("-n -q -v -d,--working-dir:!R2 --no-plugins --no-ansi -h,--help -V,--version",
             "R0 show|info|outdated|search|licenses|diagnose|depends|why|why-not|prohibits|status|suggests|"

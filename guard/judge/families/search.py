@@ -1,6 +1,7 @@
 """find, grep and their kin: what walks trees and looks for things."""
 
 from guard.judge.engine import R1, R2, R3, Call, Program
+from guard.judge.families import credentials
 from guard.judge.options import Parsed
 from guard.judge.rules import custom, many, reader
 from guard.judge.shell.syntax import Expansion, Word
@@ -122,6 +123,7 @@ def find(call: Call) -> None:
                 if opens(call, inner[0].value):
                     for name in wanted:
                         call.reads(name)
+                    credentials(call, paths)
             at = end + 1
         elif value == "-files0-from":
             if at < len(args):
@@ -166,6 +168,7 @@ def _grep(call: Call, parsed: Parsed) -> None:
     if parsed.has("-r") or parsed.has("-R"):
         call.judge.flags.add("recursive-read")
         call.judge.plain = False
+        credentials(call, operands)
 
 
 def _ripgrep(call: Call, parsed: Parsed) -> None:
@@ -174,6 +177,7 @@ def _ripgrep(call: Call, parsed: Parsed) -> None:
     )
     for word in operands:
         call.reads(word)
+    credentials(call, operands)
     call.flag("recursive-read", "helper")
 
 

@@ -1,6 +1,8 @@
 """Programs that read text and print it. Source: the GNU coreutils and util-linux manuals."""
 
+from guard.judge import paths
 from guard.judge.engine import R1, R2, Call, Program
+from guard.judge.families import credentials
 from guard.judge.options import Grammar, Parsed
 from guard.judge.rules import custom, many, perform, reader, table, verbs
 from guard.judge.shell.syntax import Word
@@ -28,6 +30,14 @@ EXAMPLES = {
 def _diff(call: Call, parsed: Parsed) -> None:
     if parsed.has("-r"):
         call.flag("recursive-read")
+        credentials(call, parsed.operands)
+
+
+def _listing(call: Call, parsed: Parsed) -> None:
+    """tree shows a file's lines as if they were names."""
+    if parsed.has("--fromfile"):
+        for word in parsed.operands:
+            call.reads(word)
 
 
 def _uniq(call: Call, parsed: Parsed) -> None:
@@ -212,7 +222,7 @@ def _miller(call: Call) -> None:
         if word.value not in _MILLER_READS and word.value not in ("help", "version", "--version", "--help"):
             call.note(R2, "mlr.verb", f"{word.shape} can write files or run programs", word)
     for word in rest[1:]:
-        if word.value is not None and "/" in word.value:
+        if word.value is not None and ("/" in word.value or paths.secret(paths.normal(word.value))):
             call.reads(word)
 
 
@@ -292,8 +302,9 @@ PROGRAMS: dict[str, Program] = {
         unknown="R0", check=lambda call, parsed: [call.reads(word) for word in parsed.operands] and None
         if parsed.has("-s") else None),
     "tree": reader("-o:!write -R!R1 -H: -L: -I: -P: --filelimit: --charset: -T: --timefmt: --sort? --fromfile "
-        "--gitfile: --infofile: --filesfrom: --prune --noreport --matchdirs --dirsfirst --metafirst --gitignore",
-        operands="data", unknown="R0"),
+        "--gitfile: --infofile: --filesfrom: --prune --noreport --matchdirs --dirsfirst --metafirst --gitignore "
+        "-a -d -l -f -x -p -u -g -s -h -D -F -q -N -Q -r -t -c -U -v -i -A -S -n -C -X -J",
+        operands="data", unknown="R0", check=lambda call, parsed: _listing(call, parsed)),
     "du": reader("--files0-from:!read -X,--exclude-from:!read", operands="data", unknown="R0", check=None),
     "column": reader(""),
     "tee": table("-a,--append -i,--ignore-interrupts -p --output-error? --help --version", operands="data",

@@ -212,6 +212,8 @@ def _wget(call: Call) -> None:
             value is None or value.lower().startswith(("authorization", "cookie", "x-"))
         ):
             call.note(R2, "wget.header", "sends a credential or what is not told by the text", option.word, "law 10")
+        elif option.name in ("--ca-certificate", "--certificate") and not _certificate(value or ""):
+            call.reads(option.value)
     out = parsed.value("-O")
     target = call.value(out) if out is not None else ""
     if parsed.operands and not parsed.has("--spider") and target not in ("-", "/dev/null", "/dev/stdout"):
