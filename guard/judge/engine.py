@@ -277,6 +277,7 @@ class Judge:
                 self.expansions(word)
             if node.words and node.kind in ("for", "select"):
                 self.lists.extend(word for word in node.words if word.globs or word.value is None)
+                self.named(node.words)
             self.group(node, stdin)
         elif isinstance(node, Test):
             self.test(node)
@@ -337,6 +338,12 @@ class Judge:
                 for run in part.runs:
                     self.apart(run, None)
 
+    def named(self, words: "tuple[Word, ...]") -> None:
+        """Files that a pattern gives names to: later use does not show them, so they count as read."""
+        for word in words:
+            if word.globs and any(paths.secret(place) for place in self.places(word.value or word.shape)):
+                self.note(R2, "path.secret", f"names files that hold credentials ({word.shape})", word.span, "law 4")
+
     def test(self, node: Test) -> None:
         self.programs.append("test")
         for word in node.words:
@@ -386,6 +393,7 @@ class Judge:
             if word is not None:
                 self.expansions(word)
         if assign.elements:
+            self.named(assign.elements)
             self.lists.extend(word for word in assign.elements if word.globs)
         name = assign.name
         if (name in HARMLESS_VARIABLES or name.islower()) and name not in DANGEROUS_VARIABLES:

@@ -192,6 +192,14 @@ def glob_match(pattern: str, name: str) -> bool:
     return all(char == "*" for char in pattern[p:])
 
 
+def _unbracketed(pattern: str) -> str:
+    """A shell pattern without its `[…]`, which name any of several characters."""
+    while "[" in pattern:
+        head, _, tail = pattern.partition("[")
+        pattern = head + tail[1:].partition("]")[2]
+    return pattern
+
+
 def secret(path: str) -> bool:
     """Whether the name says that a credential lies there. `path` may be a shell pattern."""
     low = path.lower()
@@ -220,8 +228,8 @@ def secret(path: str) -> bool:
     if _globbed(name):
         # A glob in an ordinary place (`*`, `*.log`) may meet a secret file too; that is the mask's work. Here only
         # patterns count that say what they are after.
-        fixed = name.replace("*", "").replace("?", "")
-        if len(fixed.strip(".")) >= 2:
+        fixed = _unbracketed(name).replace("*", "").replace("?", "")
+        if len(fixed.strip(".")) >= (1 if fixed[:1] == "." else 2):
             return any(glob_match(name, known) for known in SECRET_NAMES)
     return False
 

@@ -31,7 +31,8 @@ def missed(recorder: Recorder, texts: "list[str]", most_run: float = 0.6) -> "li
 OPERANDS = (
     "${x:-'$(kk)'}", "${x-'$(kk)'}", "${x:='$(kk)'}", "${1:-'$(kk)'}", "${@:-'$(kk)'}", "${b[9]:-'$(kk)'}",
     "${PATH:+'$(kk)'}", "${PATH+'$(kk)'}", "${x:-it's $(kk) it's}", "${x:-${z:-'$(kk)'}}", "${x:-'`kk`'}",
-    "${x:-'$(kk 'a')'}", "${x:-'${z:-$(kk)}'}", "${x:-'$((a[$(kk)]))'}", "${x:-$'\\x24(kk)'}", "${x:-$'\\044(kk)'}",
+    "${x:-'$(kk 'a')'}", "${x:-'${z:-$(kk)}'}", "${x:-'$((a[$(kk)]))'}",
+    "${x:-$'\\x24(kk)'}", "${x:-$'\\044(kk)'}", "${x:-$'\\\\\\$(kk)'}", "${x:-$'\\140kk\\140'}",
     "${x:-a'b$(kk)'c}", "${x:-'}$(kk)'}", "${x:-'a'b'$(kk)'}",
 )  # fmt: skip
 """Quotes mean nothing in these when double quotes are around them."""
@@ -86,8 +87,10 @@ EVALUATORS = (
     "d=(1); [ ! -v 'd[x]' ]", "d=(1); [[ -v d[x] ]]", 'test -v "$x"', '[ -v "$x" ]', '[[ -v $x ]]', ": ${!x}",
     "declare -i y; y=x", "declare -i y=x", "declare -ri y=x", "builtin declare -i y=x", "command typeset -i y; y=x",
     "f() { local -i y=x; }; f", "declare -i y; read y <<< x", "declare -i y; : ${y:=x}", "RANDOM=x", "OPTIND=x",
-    "HISTCMD=x", "export RANDOM=$x", "read -r RANDOM <<< x", "for RANDOM in x; do :; done", "printf -v 'd[x]' 1",
-    "read 'd[x]' <<< 1", "declare 'd[x]=1'", "declare d[x]=1", "declare -n r=x; [[ r -eq 1 ]]", "if let y=x; then :; fi",
+    "HISTCMD=x", "export RANDOM=$x", "read -r RANDOM <<< x", "for RANDOM in x; do :; done",
+    "printf -v 'd[x]' 1",
+    "read 'd[x]' <<< 1", "declare 'd[x]=1'", "declare d[x]=1", "declare -n r=x; [[ r -eq 1 ]]", 
+    "if let y=x; then :; fi",
     "until [[ x -ne 7 ]]; do break; done", "y=$(let z=x)", "(let x)", "let x | cat", "f() { [[ x -eq 1 ]]; }; f",
     "printf -v RANDOM %s x", "d=(1); unset 'd[x]'", "declare -a d=([x]=1)", "[[ x -eq 1 || -n y ]]",
 )  # fmt: skip
@@ -142,7 +145,8 @@ def test_what_is_hidden_in_data_counts_with_its_own_level(shape):
         "x=5; [[ x -eq 5 ]]", "declare -a a=(1 2 3)", "declare -A m=([a]=1 [b]=2); ls", "echo \"${x#'$(kk)'}\"",
         "echo ${x:-'$(kk)'}", "y=${x:-'$(kk)'}", "[ 1 -eq 2 ]",
         "[ -v x ] && ls", "declare x='(a)'", "export X='(a)'", "RANDOM=3; echo $RANDOM", "OPTIND=1", "a=([0]=x [1]=y)",
-        "x='$(kk)'; echo \"$x\"", "[[ a == b ]]", "compgen -c ls", "compgen -A function",
+        "x='$(kk)'; echo \"$x\"", "[[ a == b ]]", "shopt -u history", "echo \"${a[@]/%/$'\\n'}\"", "shopt -s nullglob",
+        "compgen -c ls", "compgen -A function",
         "a=(1 2); echo ${a[0]} ${a[@]}", "declare -a a; a=(1)", "test -v x", "set -o pipefail", "set -euo pipefail",
     ],
 )  # fmt: skip
@@ -279,3 +283,17 @@ def test_what_ends_the_machine_is_said_before_whose_files_are_in_it():
     assert decision.verdict == Verdict.REFUSE
     assert not decision.forceable
     assert decision.text.startswith("it cannot be undone")
+
+
+@pytest.mark.parametrize(
+    "text", ["cat ./.e*", "cat .en?", "head .[e]nv", "cat /srv/.e*", 'for f in .e*; do cat "$f"; done', "cat .pgp*", "a=(.e*); cat \"${a[@]}\""]
+)
+def test_a_pattern_that_is_after_a_credential_is_one(text):
+    assert check(text).level >= Level.R2
+
+
+@pytest.mark.parametrize(
+    "text", ["cat *.log", "ls .*", "cat *.[ch]", "find . -name '*.[!r]*' -exec grep -l x {} +", "ls -d .b*"]
+)
+def test_a_pattern_of_ordinary_names_is_a_read(text):
+    assert check(text).level == Level.R0

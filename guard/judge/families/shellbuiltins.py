@@ -204,7 +204,8 @@ def _mode(call: Call, word: "Word") -> None:
 
 
 def _shopt(call: Call) -> None:
-    if all((word.value or "-").startswith("-") and "s" not in (word.value or "s") for word in call.args):
+    options = [word for word in call.args if word.value is None or word.value.startswith("-")]
+    if all(word.value is not None and "s" not in word.value for word in options):
         return
     for word in call.args:
         if word.value is None or not word.value.startswith("-"):

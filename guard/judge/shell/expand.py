@@ -499,7 +499,7 @@ class WordReader:
         self._residue(first + 2, last - 1, covered, runs)
         if "$'" in text and "\\" in text:
             text = ansi_c(text) or text
-            if "$" in text or "`" in text:
+            if _runs(text.encode("utf-8", "replace")):
                 runs.append(Opaque((first, last), "shell.unread", "escapes in an operand, which is read after them"))
         if len(runs) > before:
             runs.append(Nested((first, last), self.again(text)))
@@ -583,6 +583,22 @@ def assigned(text: str) -> "list[str]":
         ):
             names.append(name)
     return names
+
+
+def _runs(text: bytes) -> bool:
+    """Whether bash finds a substitution in this text when it stands in double quotes."""
+    at, end = 0, len(text)
+    while at < end:
+        char = text[at]
+        if char == 0x5C:
+            at += 1
+        elif char == 0x60 or (char == 0x24 and text[at + 1 : at + 2] in (b"(", b"{", b"[")):
+            stop = _plain_variable(text, at, end) if char == 0x24 else 0
+            if not stop:
+                return True
+            at = stop - 1
+        at += 1
+    return False
 
 
 def _plain_variable(source: bytes, at: int, end: int) -> int:
