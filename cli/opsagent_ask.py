@@ -196,7 +196,10 @@ def question_of(parsed: "Parsed") -> oneshot.Question:
         raise UsageError(
             f"there is no brain {ascii(brain)[1:-1]!r}; this version has `offline` only", hint="leave --brain out"
         )
-    total_s = parsed.whole_number("timeout", 20, low=1, high=120)
+    try:
+        total_s = parsed.whole_number("timeout", 20, low=1, high=120)
+    except UsageError as failure:  # its own hint names a verb, and a question has none
+        raise UsageError(failure.message, hint="opsagent --help") from None
     watch_s = _watch_s(parsed, output)
     question = oneshot.Question(_text_of(parsed), output=output, lang=lang, total_s=float(total_s))
     question.watch_s = watch_s

@@ -29,7 +29,9 @@ def answered(findings: "list[Finding]", have: "Answers", where: "Where") -> "lis
 
     Where no path has an answer, all others stay.
     """
-    findings, first, missing = list(findings), [], []
+    findings = list(findings)
+    first: list[Finding] = []
+    missing: list[Finding] = []
     for path in _named(where):
         answer = have.get(f"path:{path}")
         row = _row(answer)

@@ -240,6 +240,7 @@ def test_wrong_arguments_are_usage_errors_that_say_what_works(argv, said):
         question(*argv)
     assert caught.value.exit_code == 2
     assert caught.value.hint
+    assert "  " not in caught.value.message + caught.value.hint
 
 
 def test_the_question_can_come_from_standard_input(monkeypatch):
