@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from guard.judge.engine import Call, Program
     from guard.judge.options import Parsed
-    from guard.judge.rules import Table
+    from guard.judge.rules import Table, Verbs
+
+    _Check = Callable[[Call, str, list[Word], int], None]
 
 _NAMES = {
     "batches": """
@@ -217,9 +219,10 @@ _MODULES: "dict[str, dict[str, Program]]" = {}
 
 _NOTHING = ("", 0, "")
 _PATTERNS = (
-    "in", "ex", "ig", "gl", "re", "pat", "hid", "no", "skip", "prune", "match", "filter", "type", "name", "lab",
-    "format", "color", "colour", "sort", "sep", "delim", "theme", "style", "lang", "user", "group", "host", "tls", "ca",
-    "cert", "client", "key", "ident", "config", "kubeconfig", "port", "grep", "unit", "title", "template", "output-f",
+    "inc", "exc", "ignore", "iglob", "glob", "regex", "pattern", "hide", "no-", "skip", "prune", "match", "filter",
+    "type", "name", "label", "format", "color", "colour", "sort", "sep", "delim", "theme", "style", "lang", "user",
+    "group", "host", "tls", "ca-", "cacert", "cafile", "capath", "certificate", "client", "key", "ident", "config",
+    "kubeconfig", "port", "grep", "unit", "title", "template", "output-f", "jsonpath", "field", "selector",
 )  # fmt: skip
 """How option names begin whose value is a pattern, a name, or what the program logs in with: no file is shown."""
 
@@ -260,7 +263,7 @@ def _values(call: "Call", parsed: "Parsed", table: "dict[str, tuple[str, int, st
         if table and text[:1] == "-" and text[1:2].isalpha():
             # A letter that no grammar lists ends the reading of a bundle; one that acts can stand behind it.
             for letter in text[2:]:
-                if table.get("-" + letter, _NOTHING)[2] not in ("", "ok", "R0", "read", "helper", "config"):
+                if table.get("-" + letter, _NOTHING)[2] not in _HARMLESS:
                     call.note(
                         2, f"{call.name}.bundle", f"-{letter} may act, in a bundle that is not read", word, "law 2"
                     )
@@ -270,15 +273,59 @@ def _values(call: "Call", parsed: "Parsed", table: "dict[str, tuple[str, int, st
             call.reads(inner)
 
 
+_HARMLESS = ("", "ok", "R0", "read", "helper", "config")
+"""What an option may do without being more than a read by itself."""
+
+
+def _bundled(call: "Call", word: "Word", *tables: "dict[str, tuple[str, int, str]]") -> None:
+    """A letter that acts, behind others in a word: found unless one before it takes the rest as its value."""
+    for letter in (word.value or "")[1:]:
+        _, kind, action = next((table["-" + letter] for table in tables if "-" + letter in table), _NOTHING)
+        if action not in _HARMLESS:
+            call.note(2, f"{call.name}.bundle", f"-{letter} may act, in a bundle that is not read", word, "law 2")
+        if kind or action or not letter.isalpha():
+            return
+
+
+def _verb_options(program: "Verbs", check: "Callable[[Call, str, list[Word], int], None] | None") -> "_Check":
+    """Options behind a verb that reads: bundles with a letter that acts, and values that name credentials."""
+
+    def judge(call: "Call", verb: str, rest: "list[Word]", level: int) -> None:
+        if check is not None:
+            check(call, verb, rest, level)
+        if level or not rest or verb.endswith(("exec", "run")):
+            return
+        danger = program.danger.table or {}
+        known = program.grammar.table or {}
+        for word in rest:
+            text = word.value
+            if text == "--":
+                return
+            if text is None or text[:1] != "-" or len(text) < 3:
+                continue
+            if text[1] != "-":
+                if danger and not program.danger.single and text[:2] not in danger:
+                    _bundled(call, word, danger, known)
+            elif text.partition("=")[0] not in known and text.partition("=")[0] not in danger:
+                inner = _shown(word)
+                if inner is not None and "/" in (inner.value or "") and paths.secret(paths.normal(inner.value or "")):
+                    call.reads(inner)
+
+    return judge
+
+
 def _guard(programs: "dict[str, Program]") -> None:
-    """Every reading table looks at option values too, beside what its own check does."""
-    from guard.judge.rules import Table
+    """Every reading table, and every verb that reads, looks at option values too, beside what its own check does."""
+    from guard.judge.rules import Table, Verbs
 
     done: set[int] = set()
     for program in programs.values():
         if isinstance(program, Table) and not program.level and id(program) not in done:
             done.add(id(program))
             program.check = _both(program, program.check)
+        elif isinstance(program, Verbs) and id(program) not in done:
+            done.add(id(program))
+            program.check = _verb_options(program, program.check)
 
 
 def _both(program: "Table", check: "Callable[[Call, Parsed], None] | None") -> "Callable[[Call, Parsed], None]":
