@@ -30,7 +30,7 @@ def answered(findings: "list[Finding]", have: "Answers", where: "Where") -> "lis
     Where no path has an answer, all others stay.
     """
     findings = list(findings)
-    first: list[Finding] = []
+    first: dict[str, tuple[Finding, list[str]]] = {}
     missing: list[Finding] = []
     for path in _named(where):
         answer = have.get(f"path:{path}")
@@ -38,26 +38,30 @@ def answered(findings: "list[Finding]", have: "Answers", where: "Where") -> "lis
         if row is None:
             missing.append(_no_answer(path, answer))
             continue
-        of_mount = [one for one in (*first, *findings) if one.id == "disk.space" and one.subject == row[0].point]
-        findings = [one for one in findings if one not in of_mount]
-        first = [one for one in first if one not in of_mount]
-        first.append(_said(path, of_mount[0] if of_mount else _alone(path, *row, answer), row[0].point))
+        point = row[0].point
+        if point not in first:
+            of_mount = [one for one in findings if one.id == "disk.space" and one.subject == point]
+            findings = [one for one in findings if one not in of_mount]
+            first[point] = (of_mount[0] if of_mount else _alone(path, *row, answer)), []
+        first[point][1].append(path)
     if first:
         findings = [one for one in findings if one.severity != Severity.OK]
-    return [*first, *missing, *findings]
+    return [*(_said(paths, one, point) for point, (one, paths) in first.items()), *missing, *findings]
 
 
 def _named(where: "Where") -> "tuple[str, ...]":
     return () if where.light else where.paths[:MOST_PATHS]
 
 
-def _said(path: str, finding: Finding, point: str) -> Finding:
-    """The finding with the path that was asked for in front."""
-    if path.rstrip("/") == point.rstrip("/"):
+def _said(paths: "list[str]", finding: Finding, point: str) -> Finding:
+    """The finding with the paths that were asked for in front."""
+    paths = [path for path in paths if path.rstrip("/") != point.rstrip("/")]
+    if not paths:
         return finding
-    said = finding.text
+    said, are = finding.text, "is" if len(paths) == 1 else "are"
+    listed = " and ".join([", ".join(paths[:-1]), paths[-1]]) if len(paths) > 1 else paths[0]
     return finding.replace(
-        text=Words(f"{path} is on {point}, and {said.en}", f"{path} 位于 {point}：{said.zh}"),
+        text=Words(f"{listed} {are} on {point}, and {said.en}", f"{'、'.join(paths)} 位于 {point}：{said.zh}"),
     )
 
 
