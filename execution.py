@@ -310,6 +310,7 @@ class _Act:
         refused = decision.verdict == Verdict.REFUSE
         request_id: str | None = None
         notes = [because] if because else []
+        notes += self._denied()
         if self.request.actor != Actor.RUNBOOK and (decision.forceable or not refused):
             try:
                 request_id = self.guard.ledger.keep_request(
@@ -328,6 +329,17 @@ class _Act:
             at=self.guard.clock.utc(),
             notes=tuple(notes),
         )
+
+    def _denied(self) -> list[str]:
+        """What a person said to the same before, so that the asker is told too."""
+        try:
+            denial = self.guard.ledger.answers.denial_of(self.request, self.assessment)
+        except StateError:
+            return []
+        if denial is None:
+            return []
+        reason = f": {self.guard.redactor.text(denial.reason)}" if denial.reason else ""
+        return [f"you denied this at {denial.at}{reason}"]
 
     def read(self, timeout_s: float) -> Outcome:
         """Runs it in its sandbox profile, begun and ended on record as far as the state folder allows."""

@@ -14,8 +14,16 @@ from cli.ask import TerminalConfirm, facts_of_terminal
 from cli.command_text import command_of
 from cli.report import line, safe, write
 from dialogue.confirm import APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED
-from guard.bound import DEFAULT_TTL_S, MAX_USES, Consent, SnapshotOptions, ttl_of
-from guard.errors import ApprovalChanged, NotPermitted, UsageError
+from guard.bound import (
+    DEFAULT_TTL_S,
+    MAX_USES,
+    NOT_FROZEN,
+    STOPPED_UNRECORDED,
+    Consent,
+    SnapshotOptions,
+    ttl_of,
+)
+from guard.errors import ApprovalChanged, NotPermitted, StateError, UsageError
 from guard.types import LOCAL, MAX_COMMAND_BYTES, Actor, Request
 
 if TYPE_CHECKING:
@@ -130,7 +138,12 @@ def revoke(parsed: Parsed) -> int:
 def freeze(parsed: Parsed) -> int:
     """Stops everything above R0 in every shell at once. Anybody may."""
     _no_words(parsed)
-    note = _guard().ledger.answers.freeze(parsed.value("reason"), actor=surroundings.actor())
+    try:
+        note = _guard().ledger.answers.freeze(parsed.value("reason"), actor=surroundings.actor())
+    except StateError as error:
+        if error.not_done not in (NOT_FROZEN, STOPPED_UNRECORDED):
+            error.not_done = NOT_FROZEN  # not even the place for the note could be opened
+        raise
     if parsed.flag("json"):
         line({"format": 1, "frozen": note})
     else:

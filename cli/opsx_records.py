@@ -15,7 +15,7 @@ from guard.redact import Redactor
 from guard.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from cli.options import Parsed
     from guard.ledger.approvals import KeptRequest
@@ -125,10 +125,25 @@ def show(parsed: Parsed) -> int:
             )
     elif shown.request:
         _show_fields(request_object(shown.request, Redactor().text))
+    elif asked := next((entry for entry in shown.entries if entry.get("kind") == "requested"), None):
+        _show_fields(_answered_request(asked, shown.entries))
     write("\nentries:\n")
     for entry in shown.entries:
         write(f"  {_entry_line(entry)}\n")
     return 0
+
+
+def _answered_request(asked: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """A request that waits no more: what was asked, by whom, and what became of it."""
+    names = ("request", "command", "target", "cwd", "level", "actor", "client", "why", "reasons", "effects", "at")
+    row = {name: asked.get(name) for name in names}
+    for entry in entries:
+        if entry.get("kind") in ("denied", "approved") and entry.get("request") == asked.get("request"):
+            row["answer"] = entry["kind"]
+            row["answered_at"] = entry.get("at")
+            row["answer_reason"] = entry.get("reason")
+            row["stamp"] = entry.get("stamp")
+    return row
 
 
 def _show_fields(row: Mapping[str, Any]) -> None:

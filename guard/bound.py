@@ -20,6 +20,10 @@ LIVE, USED, EXPIRED, REVOKED, UNCLEAR = "live", "used", "expired", "revoked", "u
 MISSING, CHANGED, UNFORCED = "missing", "changed", "unforced"
 """Further reasons why there is no stamp for a request; a refusal's code is one of these or of the states above."""
 
+NOT_FROZEN = "NOT frozen: changes can still run"
+STOPPED_UNRECORDED = "the stop holds; only its record is missing"
+"""What an error on the way to a stop says was not done."""
+
 LOOKED = "looked"
 """Resolution of an unknown run by a person who looked and approved the next one all the same."""
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from guard.bound import DEFAULT_TTL_S, LOOKED, RESOLUTIONS, Denial, Stamp
+from guard.bound import DEFAULT_TTL_S, LOOKED, NOT_FROZEN, RESOLUTIONS, STOPPED_UNRECORDED, Denial, Stamp
 from guard.errors import Frozen, NotApproved, NotPermitted, StateError, UsageError
 from guard.ledger import index
 from guard.ledger.entries import command_hmac
@@ -150,9 +150,11 @@ class Answers:
     def denial_of(self, request: Request, assessment: Assessment) -> Denial | None:
         """What a person denied before and this would do again: the same bytes, or the same effect on the same object.
 
+        What the text does not name (a script that was not read) is the same only when the bytes are.
+
         An approval of the same bytes ends what was denied before it. Raises StateError.
         """
-        mine = changing(self.entries.effects_of(assessment))
+        mine = tuple(self.entries.effects_of(assessment))
         said = command_hmac(self.folder.key(), request.command)
         newest: Mapping[str, Any] | None = None
         count = 0
@@ -163,7 +165,7 @@ class Answers:
             if entry["kind"] == "approved":
                 if is_same:
                     break
-            elif is_same or same(mine, changing(_pairs(entry), total=_total(entry))):
+            elif is_same or same(mine, _pairs(entry)):
                 newest = newest or entry
                 count += 1
         if newest is None:
@@ -185,11 +187,17 @@ class Answers:
         """
         note = self.entries.short(reason) or "no reason was given"
         note = f"{note} (since {self.clock.utc()})"
-        with self.log.writer() as writer, self.folder.root() as root:
-            self.folder.write_new(FROZEN_NAME, note.encode("utf-8", "replace") + b"\n", dir_fd=root)
-            writer.append(
-                [self.entries.noted("frozen", {"reason": note, "actor": actor})], durable=True, use_reserve=True
-            )
+        is_stopped = False
+        try:
+            with self.log.writer() as writer, self.folder.root() as root:
+                self.folder.write_new(FROZEN_NAME, note.encode("utf-8", "replace") + b"\n", dir_fd=root)
+                is_stopped = True
+                entry = self.entries.noted("frozen", {"reason": note, "actor": actor})
+                writer.append([entry], durable=True, use_reserve=True)
+        except StateError as error:
+            is_stopped = is_stopped or bool(frozen_note(self.folder.path))
+            error.not_done = STOPPED_UNRECORDED if is_stopped else NOT_FROZEN
+            raise
         return self.frozen()
 
     def thaw(self, *, actor: str = Actor.PERSON) -> bool:
@@ -320,8 +328,3 @@ def _pairs(entry: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         for item in effects
         if isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item)
     )
-
-
-def _total(entry: Mapping[str, Any]) -> int | None:
-    total = entry.get("effects_total")
-    return total if type(total) is int else None

@@ -44,10 +44,18 @@ def overlapping(one: Effects, other: Effects) -> str:
 
 
 def same(one: Effects, other: Effects) -> bool:
-    """Whether they share an effect on one object; an unread one shares with everything."""
-    if any(_is_open(kind, name) for kind, name in (*one, *other)):
-        return True
-    return bool(set(one) & set(other))
+    """Whether they share an effect on one object that both name. What is not named is nothing that they share."""
+    return bool(_named(one) & _named(other))
+
+
+def _named(effects: Effects) -> set[tuple[str, str]]:
+    named = set()
+    for kind, name in effects:
+        # To be root is in every other command; a privilege is the same when it is about one file.
+        is_shared = kind not in ("read", "opaque") and (kind != "privilege" or name.startswith(("/", "~")))
+        if is_shared and name.strip("*?./ "):
+            named.add((kind, name))
+    return named
 
 
 def _is_open(kind: str, name: str) -> bool:

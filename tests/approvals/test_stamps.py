@@ -291,8 +291,49 @@ def test_denial_is_remembered_for_the_same_bytes_and_the_same_effect(ledger):
         assert (denial.request, denial.count, denial.reason) == (request_id, 1, "not today")
     other = Judged("systemctl restart sshd", Level.R2, [Effect("service", "sshd")])
     assert ledger.answers.denial_of(asked("systemctl restart sshd"), other) is None
-    opaque = Judged("./x", Level.R2, [Effect("opaque", "?")])
-    assert ledger.answers.denial_of(asked("./x"), opaque).count == 1
+
+
+UNNAMED = [[], [Effect("opaque", "?")], [Effect("exec", "*")], [Effect("write", "")], [Effect("privilege", "root")],
+    [Effect("read", "/srv/x")], [Effect("delete", "./*")]]  # fmt: skip
+
+
+@pytest.mark.parametrize("denied", UNNAMED)
+@pytest.mark.parametrize("asked_now", [*UNNAMED, [Effect("write", "/srv/x")]])
+def test_nobody_denied_what_was_never_asked(ledger, denied, asked_now):
+    ledger.answers.deny(asked("./x"), assessment=Judged("./x", Level.R2, denied))
+    assert ledger.answers.denial_of(asked("touch other"), Judged("touch other", Level.R1, asked_now)) is None
+    assert ledger.answers.denial_of(asked("./x"), Judged("./x", Level.R2, asked_now)).count == 1
+
+
+def test_denied_look_at_a_credential_is_denied_through_another_program(ledger):
+    shadow = [Effect("secret-read", "/etc/shadow")]
+    ledger.answers.deny(asked("cat /etc/shadow"), assessment=Judged("cat /etc/shadow", Level.R2, shadow))
+    assert ledger.answers.denial_of(asked("head /etc/shadow"), Judged("head /etc/shadow", Level.R2, shadow))
+    touch = Judged("touch never-asked", Level.R1, [Effect("write", "/srv/never-asked")])
+    assert ledger.answers.denial_of(asked("touch never-asked"), touch) is None
+
+
+def test_stop_that_could_not_be_made_says_so(ledger, monkeypatch):
+    def full(*_, **__):
+        raise StateUnwritable("no space left")
+
+    ledger.record("notice", text="in use")
+    monkeypatch.setattr("guard.ledger.state.StateFolder.write_new", full)
+    with pytest.raises(StateUnwritable) as raised:
+        ledger.answers.freeze("x", actor="person")
+    assert raised.value.not_done == "NOT frozen: changes can still run"
+    assert ledger.answers.frozen() == ""
+
+
+def test_stop_without_a_record_holds_and_says_so(ledger, monkeypatch):
+    def full(*_, **__):
+        raise StateUnwritable("no space left")
+
+    monkeypatch.setattr("guard.ledger.log.Writer.append", full)
+    with pytest.raises(StateUnwritable) as raised:
+        ledger.answers.freeze("x", actor="person")
+    assert "the stop holds" in raised.value.not_done
+    assert ledger.answers.frozen().startswith("x (since")
 
 
 def test_approval_of_the_same_bytes_ends_a_denial(ledger):

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from guard.clock import RandomIds, SystemClock
+from guard.hands.liveness import ProcLiveness
+from guard.ledger.store import open_ledger
+
 ROOT = Path(__file__).resolve().parents[2]
 CALL = (
     f"import sys; sys.path[:0] = [{str(ROOT)!r}]; sys.argv = ['opsx', *sys.argv[1:]]\n"
@@ -289,3 +293,18 @@ def test_the_whole_log_can_be_exported_and_habits_are_understood(opsx):
     assert [row["seq"] for row in rows] == [1, 2, 3, 4]
     assert opsx("history").stdout == opsx("executions").stdout
     assert opsx("ps").stdout == b""
+
+
+def test_denied_request_keeps_what_was_asked_and_why_not(opsx, tmp_path):
+    asked = as_json(opsx("exec", "--json", "--", "touch wanted"))["request"]
+    ledger = open_ledger(
+        clock=SystemClock(), ids=RandomIds(), redact=str, liveness=ProcLiveness(), path=str(tmp_path / "state")
+    )
+    kept = ledger.request(asked)
+    ledger.answers.deny(kept.request(), request_id=asked, reason="not today")
+    shown = opsx("show", asked).stdout.decode()
+    for part in ("touch wanted", "R1", str(tmp_path), "denied", "not today"):
+        assert part in shown.partition("entries:")[0]
+    again = as_json(opsx("exec", "--json", "--", "touch wanted"))
+    assert any(note.startswith("you denied this at 2") and "not today" in note for note in again["notes"])
+    assert as_json(opsx("exec", "--json", "--", "touch never-asked"))["notes"] == []

@@ -295,3 +295,14 @@ def test_a_begin_without_an_order_is_recorded_as_nothing_ran(guard, work):
     recorded = guard.ledger.show(execution_id).execution
     assert recorded.status == Status.CANCELLED and "nothing ran" in recorded.notes[0]
     assert not (work / "made").exists()
+
+
+def test_asker_is_told_of_a_denial_once_more(guard, work):
+    request = ask("echo x > f", work)
+    first = execution.run(request, guard).outcome
+    assert not any("denied" in note for note in first.notes)
+    guard.ledger.answers.deny(request, request_id=first.request_id, reason="not on friday, token=abcdEFGH12345678")
+    outcome = execution.run(request, guard).outcome
+    (note,) = [note for note in outcome.notes if note.startswith("you denied this at 2")]
+    assert "not on friday" in note and "abcdEFGH12345678" not in note
+    assert not execution.run(ask("echo x > g", work), guard).outcome.notes
