@@ -33,6 +33,8 @@ def profile_of(judge: "Judge") -> str:
             return need if _single(judge) else Profile.NONE
         if need == Profile.BUS:
             return need if _only_bus(judge) else Profile.NONE
+        if need == Profile.NET and "helper" in judge.flags and not _only_net(judge):
+            return Profile.NONE
         return need
     return Profile.NONE
 
@@ -55,6 +57,31 @@ def _only_bus(judge: "Judge") -> bool:
         return False
     for name in judge.programs:
         if name not in BUS_PROGRAMS and name not in ("sudo", "test"):
+            program = lookup(name)
+            if program is None or not program.plain:
+                return False
+    return True
+
+
+_NET_FAMILIES = frozenset(
+    ("kubernetes", "containers", "cloud", "network", "data", "remote", "transfer", "forges", "infrastructure",
+     "packages", "wrappers")
+)  # fmt: skip
+
+
+def _only_net(judge: "Judge") -> bool:
+    """Every program that its own configuration can make run others needs the network itself, or stands alone.
+
+    A helper that a repository names could otherwise send what it reads through the opening meant for its neighbour.
+    """
+    from guard.judge.engine import lookup
+    from guard.judge.families import PROGRAMS
+
+    names = set(judge.programs)
+    if len(names) == 1:
+        return True
+    for name in names:
+        if PROGRAMS.get(name) not in _NET_FAMILIES and name != "test":
             program = lookup(name)
             if program is None or not program.plain:
                 return False

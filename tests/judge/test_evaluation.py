@@ -89,8 +89,9 @@ EVALUATORS = (
     "f() { local -i y=x; }; f", "declare -i y; read y <<< x", "declare -i y; : ${y:=x}", "RANDOM=x", "OPTIND=x",
     "HISTCMD=x", "export RANDOM=$x", "read -r RANDOM <<< x", "for RANDOM in x; do :; done",
     "printf -v 'd[x]' 1",
-    "read 'd[x]' <<< 1", "declare 'd[x]=1'", "declare d[x]=1", "declare -n r=x; [[ r -eq 1 ]]", 
-    "if let y=x; then :; fi",
+    "read 'd[x]' <<< 1", "declare 'd[x]=1'", "declare d[x]=1", "declare -n r=x; [[ r -eq 1 ]]",
+    "if let y=x; then :; fi", "d=([ x ]=1)", "declare -A d; unset d; d=([x]=1)", "(declare -A d); d=([x]=1)",
+    "coproc let x; wait",
     "until [[ x -ne 7 ]]; do break; done", "y=$(let z=x)", "(let x)", "let x | cat", "f() { [[ x -eq 1 ]]; }; f",
     "printf -v RANDOM %s x", "d=(1); unset 'd[x]'", "declare -a d=([x]=1)", "[[ x -eq 1 || -n y ]]",
 )  # fmt: skip
@@ -268,7 +269,7 @@ def test_urls_code_and_names_of_other_things_are_no_files_of_ours(text):
         "rm guard/x.py", "echo x > guard/y", "sed -i s/a/b/ guard/x.py", "touch ./new", "mv a /opt/opsagent/b",
         "python3 -c \"open('/opt/opsagent/x', 'w')\"", "cp /tmp/x guard/judge/y.py", "git checkout -- .", "tee guard/a",
         "curl -o guard/x http://localhost/x", "chmod 777 guard/x", "ln -sf /tmp/x guard/x", "patch guard/x < p",
-        "rsync -a /tmp/x guard/", "scp web1:x guard/y", "wget -O guard/x http://localhost/x", 
+        "rsync -a /tmp/x guard/", "scp web1:x guard/y", "wget -O guard/x http://localhost/x",
         "docker cp web:/x guard/y",
         "git rm guard/x", "git restore -- guard/x", "dd if=/tmp/x of=guard/x", "tar -xf /tmp/x.tar -C guard",
         "unzip -d guard/x /tmp/x.zip", "sqlite3 guard/x.db 'drop table a'", "kubectl get pods -o yaml > guard/x",
@@ -286,7 +287,16 @@ def test_what_ends_the_machine_is_said_before_whose_files_are_in_it():
 
 
 @pytest.mark.parametrize(
-    "text", ["cat ./.e*", "cat .en?", "head .[e]nv", "cat /srv/.e*", 'for f in .e*; do cat "$f"; done', "cat .pgp*", "a=(.e*); cat \"${a[@]}\""]
+    "text",
+    [
+        "cat ./.e*",
+        "cat .en?",
+        "head .[e]nv",
+        "cat /srv/.e*",
+        'for f in .e*; do cat "$f"; done',
+        "cat .pgp*",
+        'a=(.e*); cat "${a[@]}"',
+    ],
 )
 def test_a_pattern_that_is_after_a_credential_is_one(text):
     assert check(text).level >= Level.R2
@@ -297,3 +307,14 @@ def test_a_pattern_that_is_after_a_credential_is_one(text):
 )
 def test_a_pattern_of_ordinary_names_is_a_read(text):
     assert check(text).level == Level.R0
+
+
+def test_a_helper_of_a_repository_gets_no_network_beside_a_program_that_has_it():
+    for text in (
+        "git log; curl -s http://localhost/x",
+        "curl -s http://localhost/x; git status | head",
+        "git log && ping -c1 localhost",
+    ):
+        assert check(text, enforcement=STRICT).decision.verdict != Verdict.RUN, text
+    for text in ("git log | head", "curl -s http://localhost/x | jq .a", "ping -c 1 localhost | tail -1"):
+        assert check(text, enforcement=STRICT).decision.verdict == Verdict.RUN, text

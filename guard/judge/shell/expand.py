@@ -46,9 +46,7 @@ class WordReader:
         "code",
         "strange_heredoc",
         "arrays",
-        "keyed",
         "lists",
-        "subscripts",
     )
 
     def __init__(self, source: bytes) -> None:
@@ -63,12 +61,9 @@ class WordReader:
         """Literals that look like code: bash would run it if it evaluated them."""
         self.strange_heredoc = False
         self.arrays: set[str] = set()
-        """Names that are arrays somewhere in the text; `keyed` are those whose subscripts are no arithmetic."""
-        self.keyed: set[str] = set()
+        """Names that are arrays somewhere in the text."""
         self.lists: list[tuple[str, Word, bool]] = []
         """Values that `declare` reads again when they are strings in parentheses: (name, value, for sure)."""
-        self.subscripts: list[str] = []
-        """Names of arrays whose literals name a subscript that is not a number."""
 
     def statements(self, children: "list[Any]", start: int, end: int) -> "list[Node]":
         raise NotImplementedError

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 _SEPARATORS = frozenset((";", "&", "\n", ";;", ";&", ";;&", "comment", "|", "|&", "!"))
 _READERS = frozenset(("read", "mapfile", "readarray", "getopts", "printf", "wait", "unset", "let", "local"))
-_HIDDEN_ASSIGNERS = frozenset(("eval", "source", ".", "trap", "fc", "coproc"))
+_HIDDEN_ASSIGNERS = frozenset(("eval", "source", ".", "trap", "fc"))
 _DECLARERS = frozenset(("declare", "typeset", "readonly", "export", "local"))
 _TESTERS = frozenset(("test", "["))
-_BEFORE_BUILTINS = frozenset(("command", "builtin", "time", "!"))
+_BEFORE_BUILTINS = frozenset(("command", "builtin", "time", "!", "coproc"))
 _CARE = _READERS | _HIDDEN_ASSIGNERS | _DECLARERS | _TESTERS | _BEFORE_BUILTINS
 """Words of the shell's own that assign names or evaluate their operands, and words that can stand before them."""
 _INTEGERS = frozenset(
@@ -161,8 +161,6 @@ class _Reader(WordReader):
         for name in self.arith_names:
             if self.wild or not self._numeric(name):
                 return True
-        if any(name not in self.keyed for name in self.subscripts):
-            return True
         if not _INTEGERS.isdisjoint(self.values) and not all(
             self._numeric(name) for name in _INTEGERS if name in self.values
         ):
@@ -575,6 +573,8 @@ class _Reader(WordReader):
     def _builtin_assigns(self, words: "list[Word]") -> None:
         """What a command of the shell's own does to names, and which of its operands bash evaluates."""
         at, count = 0, len(words)
+        if words[0].value == "coproc":
+            self.wild = True
         while at < count - 1 and (words[at].value in _BEFORE_BUILTINS or (at and words[at].value in ("-p", "--"))):
             at += 1
         name, rest = words[at].value, words[at + 1 :]
@@ -625,7 +625,7 @@ class _Reader(WordReader):
 
     def _declaration(self, node: "Any", span: "tuple[int, int]") -> Node:
         keyword, assigns, words, bad = "", list[Assign](), list[Word](), list[Node]()
-        at = span[0]
+        at, keyed = span[0], False
         for child in node.children:
             first, kind = child.start_byte, child.type
             if first > at and self.source[at:first].translate(None, BLANKS):
@@ -634,11 +634,12 @@ class _Reader(WordReader):
             if not keyword:
                 keyword = self._text(child)
             elif kind == "variable_assignment":
-                assigns.append(self.assignment(child))
+                assigns.append(self.assignment(child, keyed))
             elif kind == "variable_name":
                 words.append(Word((first, at), self._text(child)))
             else:
                 words.extend(self.words([child]))
+                keyed = keyed or ((words[-1].value or "").startswith("-") and "A" in (words[-1].value or ""))
         self._declared(assigns, words)
         made: Node = Declare(span, keyword, tuple(assigns), tuple(words))
         return Group(span, "list", (made, *bad)) if bad else made
@@ -672,16 +673,16 @@ class _Reader(WordReader):
             self._set(name, None)
         if "n" in letters or "i" in letters:
             self.wild = self.data_evaluated = True
-        if "A" in letters:
-            self.keyed.update(names)
         sure = "a" in letters or "A" in letters
         if sure:
             self.arrays.update(names)
         self.lists.extend((name, value, sure) for name, value in given)
 
-    def assignment(self, node: "Any") -> Assign:
+    def assignment(self, node: "Any", keyed: bool = False) -> Assign:
+        """`name=value`. `keyed`: the array's subscripts are keys, not arithmetic."""
         name, subscript, value, appends = "", None, None, False
         elements: list[Word] = []
+        subscripts = False
         span = (node.start_byte, node.end_byte)
         values: list[Any] = []
         for child in node.children:
@@ -706,8 +707,8 @@ class _Reader(WordReader):
                     for word in self.words([part]):
                         elements.append(word)
                         shape = word.shape
-                        if shape.startswith("[") and "=" in shape and not shape[1:].partition("]")[0].isdigit():
-                            self.subscripts.append(name)
+                        if shape.startswith("[") and not shape[1:].partition("]")[0].isdigit():
+                            subscripts = True
             else:
                 values.append(child)
         extra = self._between(node)
@@ -721,6 +722,8 @@ class _Reader(WordReader):
             self.arrays.add(name)
         unknown = appends or subscript is not None or bool(elements)
         self._set(name, None if unknown else value)
+        if subscripts and not keyed:
+            self.data_evaluated = True
         return Assign(span, name, value, subscript, appends, tuple(elements))
 
     def redirect(self, node: "Any") -> "tuple[Redirect, list[Word]]":
