@@ -93,7 +93,7 @@ class Parsed:
         return int(text)
 
     def help_line(self) -> str:
-        return f"{self.program} {self.verb.name} --help"
+        return " ".join(part for part in (self.program, self.verb.name, "--help") if part)
 
 
 HELP = Option("help", "show this help", short="h")
