@@ -14,31 +14,71 @@ if TYPE_CHECKING:
     from guard.types import Assessment, Outcome
 
 
+_MARKS = frozenset("=:@%,'\"<\\$")
+_STEMS = ("pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie")
+_LONGEST_WORD = 15
+"""A shorter run of letters and digits is no secret by its form."""
+
+
+def clean_for(assessment: "Assessment") -> "Callable[[str], str]":
+    """What takes secrets out of texts about one command: what it redacts, and each secret of the command itself.
+
+    A path or a user in an effect has lost the option that its secret was known by. Costs nothing for plain commands.
+    """
+    command = getattr(assessment, "command", "")
+    said = [command, *(effect.object for effect in assessment.effects), *assessment.ambient.values()]
+    if not any(_may_hold_secret(text) for text in said):
+        return str
+    from guard.redact import MASK, Redactor
+
+    redactor = Redactor()
+    pieces = redactor.pieces(command)
+
+    def clean(text: str) -> str:
+        for piece in pieces:
+            if piece in text:
+                text = text.replace(piece, MASK)
+        return redactor.text(text)
+
+    return clean
+
+
+def _may_hold_secret(text: str) -> bool:
+    """Whether a text can hold what any rule finds; wrong only towards yes."""
+    if not _MARKS.isdisjoint(text) or "\n" in text or " -" in text:
+        return True
+    low = text.lower()
+    if any(stem in low for stem in _STEMS):
+        return True
+    return any(len(word) > _LONGEST_WORD for word in low.replace("/", " ").replace("-", " ").replace(".", " ").split())
+
+
 def check_object(assessment: "Assessment") -> "dict[str, Any]":
-    """What was judged: the object of `opsx check --json`."""
+    """What was judged: the object of `opsx check --json`, redacted."""
     decision = assessment.decision
+    clean = clean_for(assessment)
     return {
         "format": 1,
         "level": assessment.level.name,
         "decision": decision.verdict,
         "forceable": decision.forceable,
-        "because": {"code": decision.code, "text": decision.text},
+        "because": {"code": decision.code, "text": clean(decision.text)},
         "profile": assessment.profile,
         "reasons": [
             {
                 "rule": reason.rule,
-                "text": reason.text,
+                "text": clean(reason.text),
                 "span": list(reason.span),
                 "level": reason.level.name,
                 "source": reason.source,
             }
             for reason in assessment.reasons
         ],
-        "effects": [{"kind": effect.kind, "object": effect.object} for effect in assessment.effects],
-        "opaque": [{"text": part.text, "span": list(part.span)} for part in assessment.opaque],
-        "snapshot_plan": [{"kind": item.kind, "object": item.object} for item in assessment.snapshot_plan],
+        "effects": [{"kind": effect.kind, "object": clean(effect.object)} for effect in assessment.effects],
+        "opaque": [{"text": clean(part.text), "span": list(part.span)} for part in assessment.opaque],
+        "snapshot_plan": [{"kind": item.kind, "object": clean(item.object)} for item in assessment.snapshot_plan],
         "reversible": assessment.reversible,
-        "ambient": dict(assessment.ambient),
+        "ambient": {name: clean(text) for name, text in assessment.ambient.items()},
         "target": assessment.target,
     }
 
@@ -47,6 +87,7 @@ def exec_object(ran: "Ran") -> "dict[str, Any]":
     """What was judged and what became of it: the object of `opsx exec --json`."""
     outcome = ran.outcome
     interference = outcome.interference
+    clean = clean_for(ran.assessment)
     return {
         **check_object(ran.assessment),
         "execution": outcome.execution,
@@ -64,14 +105,14 @@ def exec_object(ran: "Ran") -> "dict[str, Any]":
         "enforced": outcome.enforced,
         "interference": None
         if interference is None
-        else [{"operation": item.operation, "path": item.path} for item in interference],
+        else [{"operation": item.operation, "path": clean(item.path)} for item in interference],
         "unlimited": list(outcome.unlimited),
         "masked": list(outcome.masked),
         "recorded": outcome.recorded,
         "not_recorded_because": outcome.not_recorded_because or None,
         "duration_ms": outcome.duration_ms,
         "at": outcome.at,
-        "notes": list(outcome.notes),
+        "notes": [clean(note) for note in outcome.notes],
         "next": next_step(outcome),
     }
 

@@ -23,6 +23,8 @@ HOLD_CHARS = 16_384
 RSA key in PEM form (12.7 kB), the longest secret that comes on one line."""
 CONTEXT_CHARS = 1_024
 """How much of what was written last is looked at again as the left context of what follows."""
+SHORTEST_PIECE = 3
+"""A shorter secret is replaced where it stands, not wherever its characters occur."""
 PIECE_CHARS = 262_144
 _PASSES = 12
 
@@ -74,6 +76,22 @@ class Redactor:
         from guard.redaction.blocks import CLOSED
 
         return _settled(text, 0, CLOSED, self._forms)[0]
+
+    def pieces(self, text: str) -> "tuple[str, ...]":
+        """The secrets that `text` would replace, as they stand there and without quotes; never to be shown or stored.
+
+        For texts made from this one, in which a secret has lost what it is known by (`user%word` without its program).
+        """
+        from guard.redaction.blocks import CLOSED
+        from guard.redaction.scan import cuts_of
+
+        cuts, _ = cuts_of(text, 0, CLOSED, self._forms)
+        found: dict[str, None] = {}
+        for start, end, _mask in cuts:
+            for piece in (text[start:end], text[start:end].strip("\"'"), text[start:end].replace("\\", "")):
+                if len(piece) >= SHORTEST_PIECE and MASK not in piece:
+                    found[piece] = None
+        return tuple(sorted(found, key=len, reverse=True))
 
     def stream(self) -> "Stream":
         """For text that comes in pieces."""

@@ -8,25 +8,13 @@ Sources: the programs' manual pages.
 
 from __future__ import annotations
 
-from guard.redaction.lazy import Gates, Pattern
+from guard.redaction.arguments import ARGUMENTS
+from guard.redaction.habits import GAP as _GAP
+from guard.redaction.habits import VALUE as _V
+from guard.redaction.habits import Habit
+from guard.redaction.lazy import Pattern
 
-_V = r"(?:\"([^\"\n]{1,512})\"|'([^'\n]{1,512})'|([^\s\"';|&<>][^\s\"';|<>]{0,511}))"
-_GAP = r"[^\n|;]{0,300}?[ \t]"
-_I = 2  # re.IGNORECASE, spelled so that this table needs no `re`
 _LOOKS = True
-
-
-class Habit:
-    """One row of the table. `guess` rows also want a value that does not read like a plain lower-case word."""
-
-    __slots__ = ("gates", "pattern", "guess", "cookies")
-
-    def __init__(self, gates: str, source: str, guess: bool = False, flags: int = _I) -> None:
-        self.gates = Gates(gates)
-        self.pattern = Pattern(source, flags)
-        self.guess = guess
-        self.cookies = "~cookie:" in gates
-
 
 HABITS = (
     Habit(
@@ -234,6 +222,7 @@ HABITS = (
     Habit("debconf ~·password·", r"^[ \t]*\S+[ \t]+\S+/\S*(?:pass|password)\S*[ \t]+password[ \t]+([^\s]{1,256})"),
     Habit("~password_pbkdf2", r"\bpassword_pbkdf2[ \t]+\S+[ \t]+([^\s]{8,})"),
     Habit("x11vnc", r"\bx11vnc\b[^\n|;]{0,200}?-passwd[ \t]+" + _V, flags=0),
+    *ARGUMENTS,
 )
 
 COMPACT = (
