@@ -88,12 +88,26 @@ _BUILDS = _names("build buildx bake run create pull compose up stack service loa
 _SCHEMES = ("http://", "https://", "ftp://", "git://", "ssh://", "git@", "git+", "oci://", "s3://", "gs://", "hg+")
 
 
+_LISTERS = frozenset(("xargs", "parallel", "gxargs"))
+_MADE_CODE = frozenset(
+    ("shell.eval", "shell.script", "shell.source", "shell.dynamic-code", "shell.dynamic-command", "shell.stdin-code",
+        "interpreter.code", "interpreter.script", "program.unread")
+)  # fmt: skip
+"""Findings that say that code which the text does not hold is run."""
+
+
+def _is_told_late(ran: "Ran") -> bool:
+    """Whether a word of a command is known only when it runs, and not just as a file's name from a pattern."""
+    return any(word.value is None or word.appended for word in ran.words)
+
+
 def inputs(judge: "Judge", command: str) -> "tuple[tuple[str, str], ...]":
     """(kind, object) in the order of the text, each once: `program` · `file` · `glob` · `unbound`."""
     found = _Inputs(judge, command)
     elsewhere = {id(word) for ran in judge.ran if ran.away for word in ran.words}
     for ran in judge.ran:
         found.command(ran, elsewhere)
+    found.code_from_reads()
     for place in judge.fed:
         found.file(place)
     for word in judge.lists:
@@ -122,6 +136,23 @@ class _Inputs:
     def add(self, kind: str, name: str) -> None:
         self.items[(kind, name)] = None
 
+    def code_from_reads(self) -> None:
+        """Where code is made when it runs (`bash -c "$(cat x)"`, `find -exec bash`), what it is made from is bound.
+
+        Nobody can say which of the files that are read ends up in it, so all of them are.
+        """
+        rules = [finding[1] for finding in self.judge.findings]
+        if not any(rule in _MADE_CODE for rule in rules):
+            return
+        dynamic = [ran for ran in self.judge.ran if not ran.away and _is_told_late(ran)]
+        if not dynamic and "shell.eval" not in rules and "shell.stdin-code" not in rules:
+            return
+        for at, (kind, name) in enumerate(self.judge.effects):
+            if at not in self.away and kind in ("read", "secret-read") and not any(char in name for char in "*?["):
+                self.file(name)
+        name = (dynamic[0].name if dynamic else "") or "the shell"
+        self.add("unbound", f"{name}: code that is made when it runs")
+
     def file(self, place: str) -> None:
         if place.startswith("*"):
             self.add("unbound", f"{place.lstrip('*/')}: in a folder that the text does not tell")
@@ -140,6 +171,8 @@ class _Inputs:
         if ran.level > R0:
             for ending in _trees_of(ran):
                 self.add("unbound", f"{name}: {ending}")
+        if name in _LISTERS:
+            self._reads(ran)  # what is in the list is what the command gets
         if not self._obeys(ran):
             if self._feeds(ran):
                 self._reads(ran)

@@ -158,3 +158,33 @@ def test_joining_or_wrapping_hides_no_file(command, frame):
 
 def test_the_list_is_bounded():
     assert len(check("bash " + " ".join(f"f{i}.sh" for i in range(5_000))).inputs) <= 2_001
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ('bash -c "$(cat s.sh)"', ["/w/s.sh"]),
+        ('eval "$(cat s.sh)"', ["/w/s.sh"]),
+        ('sudo bash -c "$(cat s.sh)"', ["/w/s.sh"]),
+        ('bash <<< "$(cat s.sh)"', ["/w/s.sh"]),
+        ("source <(cat x)", ["/w/x"]),
+        ('python3 -c "$(cat x.py)"', ["/w/x.py"]),
+        ("bash $(echo s.sh)", []),
+        ("$(cat x) y", ["/w/x"]),
+        ("fd -x bash", []),
+        ("find . -print0 | xargs -0 bash", []),
+    ],
+)
+def test_code_that_is_made_when_it_runs_is_said_and_what_it_is_made_from_is_named(command, files):
+    assert _of("file", command) == files
+    assert any("code that is made when it runs" in item for item in _of("unbound", command))
+
+
+def test_found_scripts_are_said_to_be_unbound():
+    assert any(item.startswith("bash: ") for item in _of("unbound", 'find . -name s.sh -exec bash {} ";"'))
+
+
+@pytest.mark.parametrize("command", ["xargs -a lst touch", "xargs --arg-file=lst rm", "xargs -alst touch"])
+def test_list_that_a_command_works_through_is_named(command):
+    assert _of("file", command) == ["/w/lst"]
+    assert _of("unbound", command)
