@@ -1,5 +1,6 @@
 """Interpreters, compilers, build tools: they run code that is not read here, so R2 unless it is plainly harmless."""
 
+from guard.judge import paths
 from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.rules import custom, many, reader, table
 from guard.judge.shell.syntax import Word
@@ -269,9 +270,15 @@ def _server(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
     skip = False
     tested = False
+    apache = call.name in ("httpd", "apachectl", "apache2ctl")
     for value in values:
         if skip:
             skip = False
+            if value.startswith(("?", *paths.SHARED_FOLDERS)):
+                call.note(R2, "server.config", "takes its configuration from where others can write", None, "law 8")
+        elif apache and value[:2] in ("-C", "-c"):
+            tested = False  # a directive in the command line, which can load a module
+            break
         elif value in known:
             tested = True
         elif (
@@ -307,6 +314,9 @@ def _server_tool(call: Call) -> None:
             name == "named-checkconf" and any("p" in value for value in values if value[:1] == "-" and "x" not in value)
         ) or (name == "doveconf" and any(value[:1] == "-" and "P" in value for value in values)):
             call.note(R2, "server.secrets", "shows keys or passwords", None, "law 4")
+        for word in call.args:
+            if not (word.value or "-").startswith("-"):
+                call.reads(word)
     elif name == "postqueue":
         if values not in (["-p"], ["-j"]):
             call.note(R2, "mail.queue", "changes the mail queue")

@@ -332,8 +332,8 @@ def _nmcli(call: Call) -> None:
             "--wait",
         ):
             skip = True
-        elif value in ("-a", "--ask", "-s", "--show-secrets"):
-            if value in ("-s", "--show-secrets"):
+        elif value in ("-a", "--ask", "-s") or value.startswith("--sh"):
+            if value == "-s" or value.startswith("--sh"):
                 call.note(R2, "network.secrets", "shows passwords", None, "law 4")
         elif not value.startswith("-"):
             rest.append(value)
@@ -379,6 +379,20 @@ def _finger(call: Call) -> None:
             call.note(R2, "network.finger", "asks another machine", word, "law 10")
 
 
+def _balances(call: Call) -> bool:
+    """ipvsadm: another action among the words or in a bundle, beside the listing."""
+    for word in call.args:
+        value = word.value or "-C"
+        if value.startswith("--"):
+            if value.startswith(("--cl", "--ze", "--ad", "--ed", "--de", "--re", "--se", "--st", "--sa")) and not (
+                "--stats".startswith(value)
+            ):
+                return True
+        elif value.startswith("-") and not set("CZDAERSade").isdisjoint(value[1:]):
+            return True
+    return False
+
+
 def _ntpq(call: Call, parsed: Parsed) -> None:
     """ntpq: commands that only show."""
     for option in parsed.options:
@@ -393,6 +407,9 @@ peers opeers lpeers lopeers apeers associations as rv readvar readlist rl pstats
 "mrulist
 iostats timerstats ifstats reslist pe ass clocklist cl clockvar cv lassociations passociations
 """)
+
+
+_SET_ACTIONS = names("-f -file destroy flush create add del swap rename restore -X -F -N -A -D -W -E -R -!")
 
 
 PROGRAMS: dict[str, Program] = {
@@ -418,11 +435,12 @@ PROGRAMS: dict[str, Program] = {
             R2, "network.bridge", "changes a bridge")),
     "conntrack": custom(lambda call: None if any(word.value in ("-L", "-S", "-C", "-G", "--dump", "--stats",
                 "--count") for word in call.args) and not any((word.value or "-z").startswith(("-z", "-D", "-U",
-                    "-I", "-F", "--zero")) for word in call.args) else call.note(R2, "network.conntrack",
+                    "-I", "-F", "-Lz", "-LD",
+                    "--ze", "--de", "--up", "--cr", "--fl")) for word in call.args) else call.note(R2,
+            "network.conntrack",
             "changes the connection table"), plain=False),
-    "ipvsadm": custom(lambda call: None if any((word.value or "").startswith(("-L", "-l",
-        "--list")) for word in call.args) or
-        not call.args else call.note(R2, "network.ipvs", "changes load balancing")),
+    "ipvsadm": custom(lambda call: None if not call.args or (not _balances(call) and any((word.value or "").startswith(
+        ("-L", "-l", "--list")) for word in call.args)) else call.note(R2, "network.ipvs", "changes load balancing")),
     "rfkill": custom(lambda call: None if not call.args or call.args[0].value in ("list", "event") else call.note(R2,
             "network.rfkill", "switches radios")),
     "route": custom(_route, plain=True),
@@ -434,7 +452,7 @@ PROGRAMS: dict[str, Program] = {
             level="R3", text="replaces the firewall's rules")),
     "nft": custom(_nft),
     "ipset": custom(lambda call: None if call.args and call.args[0].value in ("list", "-L", "save", "test",
-            "version", "help", "-o") and not any(word.value in ("-f", "-file") for word in call.args) else call.note(
+            "version", "help", "-o") and not any(word.value in _SET_ACTIONS for word in call.args) else call.note(
             R3 if any(word.value in ("destroy", "flush", "-F", "-X") for word in call.args) else R2,
             "firewall.ipset", "changes sets of addresses")),
     "ufw": custom(_ufw),

@@ -126,10 +126,11 @@ def _terminal(call: Call) -> None:
 
 
 def _at(call: Call) -> None:
-    if call.name == "atq" or any(word.value in ("-l", "-V", "-c") for word in call.args):
-        return
-    if call.name == "atrm" or any(word.value in ("-d", "-r") for word in call.args):
+    letters = {char for word in call.args if (word.value or "-")[:1] == "-" for char in (word.value or "-d")[1:]}
+    if call.name == "atrm" or letters & set("dr"):
         call.note(R2, "at.remove", "removes a job that waits")
+        return
+    if call.name == "atq" or any(word.value in ("-l", "-V", "-c") for word in call.args):
         return
     call.note(R2, "at.run", "runs commands later, when nobody looks", None, "law 1")
     if call.stdin:

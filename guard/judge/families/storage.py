@@ -92,8 +92,10 @@ def _mdadm(call: Call) -> None:
                              "--manage", "--update", "-I", "--incremental", "--readwrite", "--readonly", "--set-"))
            for value in values):  # fmt: skip
         call.note(R2, "storage.raid", "changes a RAID array", None, "mdadm(8)")
-    if any(value in ("--zero-superblock", "--remove", "--fail") for value in values):
-        call.note(R3 if "--zero-superblock" in values else R2, "storage.raid", "changes a RAID array")
+    if any(value.startswith(("--ze", "--re", "--fa", "--r", "--f")) for value in values):
+        call.note(
+            R3 if any(value.startswith("--ze") for value in values) else R2, "storage.raid", "changes a RAID array"
+        )
     elif any(
         value
         in (
@@ -119,7 +121,7 @@ def _mdadm(call: Call) -> None:
 
 def _hdparm(call: Call) -> None:
     call.need("block")
-    reads = set("IitTgCHAaBbcdkKMmNQQruWvVz")
+    reads = set("IitTgCHAaBbcdkKMmNQruWvV")
     for word in call.args:
         value = word.value or "?"
         if value.startswith(

@@ -357,7 +357,7 @@ PROGRAMS: dict[str, Program] = {
             check=lambda call, parsed: None if any(parsed.has(n) for n in ("--list", "--display", "--query",
                     "--get-selections")) else call.note(R2, f"system.{call.name}",
                 "changes what starts or which program a name means"), unknown="R2")),
-    "supervisorctl": verbs("-c,--configuration: -s,--serverurl: -u: -p: -i",
+    "supervisorctl": verbs("-c,--configuration:!config -s,--serverurl: -u: -p: -i",
         """R0 status|avail|pid|tail|version|maintail|help
         R1 start|restart
         R2 stop|reload|reread|update|shutdown|clear|add|remove|signal|fg|open""", flags=("helper",)),
