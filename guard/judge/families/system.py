@@ -133,7 +133,11 @@ def _service(call: Call) -> None:
 def _kill(call: Call) -> None:
     args = list(call.args)
     values = [word.value for word in args]
-    if values and values[0] in ("-l", "-L", "--list", "--table"):
+    if (
+        values
+        and values[0] in ("-l", "-L", "--list", "--table")
+        and not any((value or "-").startswith("-") for value in values[1:])
+    ):
         return
     if len(values) >= 2 and (
         values[0] in ("-0", "-s0") or (values[0] in ("-s", "-n", "--signal") and values[1] in ("0", "EXIT"))
@@ -216,12 +220,20 @@ def _bare_interactive(call: Call) -> None:
     call.note(R2, f"users.{call.name}", "changes accounts or passwords")
 
 
+def _logs(call: Call, parsed: Parsed) -> None:
+    """Programs that take another file in place of their own log or device."""
+    if call.name in ("last", "lastb", "who", "users", "lsusb", "aureport"):
+        for word in parsed.operands:
+            if word.value is not None and ("/" in word.value or "." in word.value):
+                call.reads(word)
+
+
 def _getent(call: Call) -> None:
     words = [word for word in call.args if not (word.value or "x").startswith("-")]
     if not words:
         return
     base = call.value(words[0])
-    if base is None or base in ("shadow", "gshadow"):
+    if base is None or any(word.value in ("shadow", "gshadow") for word in words[:2]):
         call.note(R2, "path.secret", "shows password hashes", words[0], "law 4")
         call.effect("secret-read", "/etc/shadow")
     elif base.startswith(("hosts", "ahosts")) and len(words) > 1:
@@ -271,7 +283,7 @@ PROGRAMS: dict[str, Program] = {
         "systemd-delta systemd-path systemd-escape systemd-id128 sestatus getenforce getsebool aa-status "
         "loadavg locale cpu-checker kvm-ok virt-what "
         "getcap getpcaps lsattr numfmt isainfo uuidgen mcookie lsb_release hostid "
-        "smem aureport", reader("", operands="data"),),
+        "smem aureport", reader("", operands="data", check=lambda call, parsed: _logs(call, parsed)),),
     "arch": reader("", operands="none"),
     "utmpdump": reader("-f -r,--reverse!ok -o,--output:!write -h -V", unknown="R2"),
     "dmesg": reader("-C,--clear!R2 -c,--read-clear!R2 -D,--console-off!R2 -d,--show-delta -E,--console-on!R2 "
