@@ -3,7 +3,7 @@
 import sys
 
 import core
-from capabilities.shapes import check_object
+from capabilities.shapes import check_object, clean_for
 from cli.command_text import command_of
 from cli.json_text import json_line
 from cli.options import Parsed
@@ -44,7 +44,7 @@ def main(parsed: Parsed) -> int:
     if parsed.verb.name == "explain":
         from cli.report import write
 
-        write(core.explain(assessment) + "\n")
+        write(clean_for(assessment)(core.explain(assessment)) + "\n")
     elif parsed.flag("json"):
         sys.stdout.write(json_line(check_object(assessment)) + "\n")
     else:
@@ -62,7 +62,8 @@ def _in_words(assessment: "Assessment") -> None:
     text = decision.text if decision.code in _OWN_WORDS else safe(decision.text)
     lines = [f"{assessment.level.name}  {word[decision.verdict]}: {text}"]
     worst = [reason for reason in assessment.reasons if reason.level == assessment.level]
-    told = dict.fromkeys(f"    {safe(reason.text)}  [{reason.rule}]" for reason in worst if reason.level)
+    clean = clean_for(assessment)
+    told = dict.fromkeys(f"    {safe(clean(reason.text))}  [{reason.rule}]" for reason in worst if reason.level)
     lines += list(told)[:5]
     write("\n".join(lines) + "\n")
 

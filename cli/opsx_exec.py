@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import core
 import execution
-from capabilities.shapes import exec_object, next_step
+from capabilities.shapes import clean_for, exec_object, next_step
 from cli import surroundings
 from cli.command_text import command_of
 from cli.json_text import json_line
@@ -137,7 +137,8 @@ def remarks(ran: execution.Ran) -> None:
 def _worst(ran: execution.Ran) -> list[str]:
     """The first three reasons that made the level, each once."""
     level = ran.assessment.level
-    texts = [reason.text for reason in ran.assessment.reasons if reason.level == level and level > Level.R0]
+    clean = clean_for(ran.assessment)
+    texts = [clean(reason.text) for reason in ran.assessment.reasons if reason.level == level and level > Level.R0]
     return [f"  {text}" for text in dict.fromkeys(texts)][:3]
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from guard.redaction.blocks import CLOSED, GATES, Cuts, State, blocks
-from guard.redaction.commands import COMPACT, HABITS, SPACED, Habit
+from guard.redaction.commands import COMPACT, HABITS, SPACED
+from guard.redaction.habits import Habit
 from guard.redaction.labelled import Spans, labelled
 from guard.redaction.labels import STRONG
 from guard.redaction.lazy import Pattern, Runs

@@ -308,3 +308,11 @@ def test_denied_request_keeps_what_was_asked_and_why_not(opsx, tmp_path):
     again = as_json(opsx("exec", "--json", "--", "touch wanted"))
     assert any(note.startswith("you denied this at 2") and "not today" in note for note in again["notes"])
     assert as_json(opsx("exec", "--json", "--", "touch never-asked"))["notes"] == []
+
+
+@pytest.mark.parametrize("verb", [("check",), ("check", "--json"), ("explain",), ("exec",), ("exec", "--json")])
+@pytest.mark.parametrize("command", ["smbclient -U u%§ //h/s", "touch x ftp://a:§@h/y", "rm /nowhere/token=§"])
+def test_no_verb_prints_a_secret_of_the_command(opsx, verb, command):
+    done = opsx(*verb, "--", command.replace("§", "Zx81qLmv7Rw2Kd"))
+    assert b"Zx81qLmv7Rw2Kd" not in done.stdout + done.stderr
+    assert done.stdout + done.stderr
