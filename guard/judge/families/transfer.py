@@ -470,7 +470,8 @@ PROGRAMS: dict[str, Program] = {
             "-k,--list-keys,--list-public-keys!ok --verify!ok --fingerprint!ok --list-sigs!ok --check-sigs!ok "
             "--show-keys!ok --list-packets!ok --version!ok --help!ok --with-colons --keyid-format: "
             "--no-default-keyring --keyring: --with-fingerprint -v -q --batch --no-tty --dry-run "
-            "--import-options: --print-md:!ok --import!R2 --print-mds", operands="data", unknown="R2", check=lambda call, parsed: None if any(
+            "--import-options: --print-md:!ok --import!R2 --print-mds",
+            operands="data", unknown="R2", check=lambda call, parsed: None if any(
                 parsed.has(n) for n in ("-k", "--verify", "--fingerprint", "--list-sigs", "--check-sigs",
                     "--show-keys", "--list-packets", "--version", "--help", "--print-md")) or call.name == "gpgv" else
             call.note(R2, "gpg.key", "uses or changes keys"))),
