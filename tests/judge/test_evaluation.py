@@ -55,7 +55,8 @@ def test_quotes_inside_a_quoted_expansion_hide_nothing(place, recorder):
 DECLARERS = ("declare -a", "typeset -a", "readonly -a", "export -a", "declare -A", "declare -ga", "declare -ax",
     "declare -x -a", "builtin declare -a", "command declare -a", "\\declare -a", "'declare' -a", "declare -ra",
     "LC_ALL=C declare -a", "declare -ar --", "b=(1); declare", "declare -a b; declare", "b[0]=1; declare",
-    "read -a b <<< x; declare", "mapfile b <<< x; declare", "declare -a b; builtin declare", "b=(1); typeset -x",
+    "read -a b <<< x; declare", "mapfile b <<< x; declare", "read -ab <<< x; declare", ": ${b[0]:=1}; declare",
+    "declare -a b; builtin declare", "b=(1); typeset -x",
     "eval 'declare -a b'; declare")  # fmt: skip
 LIST_VALUES = ("b='($(kk))'", "b='([$(kk)]=1)'", "b='(`kk`)'", 'b="(\\$(kk))"', "'b=($(kk))'", "b='(\"$(kk)\")'",
     "b+='($(kk))'", "b=$'(\\x24(kk))'", "b='('\"$(echo)\"'$(kk))'", "b=\\('$(kk)'\\)")  # fmt: skip
@@ -90,6 +91,8 @@ EVALUATORS = (
     "HISTCMD=x", "export RANDOM=$x", "read -r RANDOM <<< x", "for RANDOM in x; do :; done",
     "printf -v 'd[x]' 1",
     "read 'd[x]' <<< 1", "declare 'd[x]=1'", "declare d[x]=1", "declare -n r=x; [[ r -eq 1 ]]",
+    ": $(( ${x:-1} ))", "(( ${x-1} + 2 ))", ": $(( ${x//z/} ))", ": $[${x:-1}]",
+    ": $(( \"$x\" ))", "for (( i=${x:-1}; 0; )); do :; done",
     "if let y=x; then :; fi", "d=([ x ]=1)", "declare -A d; unset d; d=([x]=1)", "(declare -A d); d=([x]=1)",
     "coproc let x; wait",
     "until [[ x -ne 7 ]]; do break; done", "y=$(let z=x)", "(let x)", "let x | cat", "f() { [[ x -eq 1 ]]; }; f",
@@ -318,3 +321,31 @@ def test_a_helper_of_a_repository_gets_no_network_beside_a_program_that_has_it()
         assert check(text, enforcement=STRICT).decision.verdict != Verdict.RUN, text
     for text in ("git log | head", "curl -s http://localhost/x | jq .a", "ping -c 1 localhost | tail -1"):
         assert check(text, enforcement=STRICT).decision.verdict == Verdict.RUN, text
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "E; x='$(kk)'",
+        "E|echo '$(kk)'",
+        "E x '$(kk)'",
+        " E\n'$(kk)'\nE",
+        "E&&: '$(kk)'",
+        "E)'$(kk)'",
+        "E#'$(kk)'",
+        "E \n'$(kk)'",
+        "Efoo'$(kk)'",
+    ],
+)
+@pytest.mark.parametrize("body", ["foo", "$x", "${x:-'a'}", "$(ls)", "\\$x", "'"])
+def test_a_line_that_only_begins_like_the_end_of_a_document_is_part_of_it(body, end, recorder):
+    for start in ("cat <<E", "cat <<E | head", "cat <<-E"):
+        text = f"{start}\n{body}\n{end}"
+        assert not runs(recorder, text) or check(text).level >= Level.R2, text
+
+
+def test_what_is_found_after_quotes_are_taken_away_is_no_read(recorder):
+    places = ('echo "{}"', 'y="{}"', "cat <<E\n{}\nE", ": $(( {} ))", '[[ "{}" ]]')
+    operands = ("${x:-a\"'$\\(kk)'\"b}", '${x:-"$\\(kk)"}', "$${x:-\"'$(kk)'\"}", "${x:-'$\"(kk)'}")
+    texts = [place.format(operand) for place in places for operand in operands]
+    assert missed(recorder, texts, 0.4) == []

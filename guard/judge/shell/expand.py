@@ -397,8 +397,13 @@ class WordReader:
                 covered.append((child.start_byte, child.end_byte))
                 if inner.kind in ("command", "process"):
                     self.data_evaluated = True
-                elif inner.name and inner.name not in "?#$!":
-                    names.append(inner.name)
+                elif inner.name:
+                    if inner.name not in "?#$!":
+                        names.append(inner.name)
+                elif inner.kind == "param" and not self.source.startswith(b"${#", child.start_byte):
+                    names.append(self._named(child))
+                elif inner.kind == "indirect":
+                    self.data_evaluated = True
             elif kind == "variable_name" or kind == "word":
                 names.append(self._text(child))
             elif kind == "subscript":
@@ -453,6 +458,7 @@ class WordReader:
                     after_name = what
                     if what in (":=", "="):
                         self._set(name, None)
+                        self.arrays.add(name)
                         runs.append(Simple((first, last), (Assign((first, last), name, None),), ()))
                     elif what == ":":
                         self.data_evaluated = True
@@ -468,6 +474,13 @@ class WordReader:
         if after_name or kind == "indirect" or b"[" in text:
             name = ""
         return Expansion(kind, name, quoted, tuple(runs))
+
+    def _named(self, node: "Any") -> str:
+        """The variable of a `${…}`; "?" when the grammar does not tell it, which is the name of no variable."""
+        for child in node.children:
+            if child.type in ("variable_name", "special_variable_name"):
+                return self._text(child)
+        return "?"
 
     def _quotes(
         self,
@@ -492,6 +505,9 @@ class WordReader:
             return
         before = len(runs)
         self._residue(first + 2, last - 1, covered, runs)
+        if '$"' in text or "$\\" in text:
+            # Bash takes quotes and backslashes out of the operand and then looks for substitutions in what is left.
+            runs.append(Opaque((first, last), "shell.unread", "a dollar sign before what bash takes away"))
         if "$'" in text and "\\" in text:
             text = ansi_c(text) or text
             if _runs(text.encode("utf-8", "replace")):

@@ -120,6 +120,9 @@ def parse(source: bytes, *, evaluated: bool = False) -> Script:
         items.append(Opaque((0, len(source)), "shell.syntax", "the shell grammar finds an error here"))
     if reader.strange_heredoc:
         items.append(Opaque((0, len(source)), "shell.heredoc", "a here-document whose end cannot be told for sure"))
+    if b"$${" in source:
+        # Bash finds the end of `"$${…"` as if `${` began there, and then expands it as `$$` and text.
+        items.append(Opaque((0, len(source)), "shell.unread", "$${, which bash reads in two ways"))
     evaluates = reader.evaluates()
     if evaluates and not evaluated:
         reader.check_evaluation(items)
@@ -478,7 +481,11 @@ class _Reader(WordReader):
                 after.append(("|", child))
             elif kind in _STATEMENTS:
                 after.append(("", child))
-            elif kind in ("&&", "||", "\n", "heredoc_end"):
+            elif kind == "heredoc_end":
+                # The grammar takes `E; x` for the end of the document, which for bash is one more line of it.
+                if self.source[end : end + 1] not in (b"", b"\n"):
+                    self.strange_heredoc = True
+            elif kind in ("&&", "||", "\n"):
                 continue
             elif child.is_named:
                 more.extend(self.words([child]))
@@ -601,8 +608,10 @@ class _Reader(WordReader):
                 if value is None:
                     self.wild = True
                     continue
-                if value.startswith("-") and "a" in value and name == "read":
-                    listed = True
+                if value.startswith("-") and name in ("read", "wait"):
+                    # `read -a x` and `-ax`, `wait -p x` and `-px`.
+                    listed = listed or "a" in value
+                    value = value.partition("a" if name == "read" else "p")[2]
                 if value.startswith("-v"):
                     value = value[2:]
                 if "[" in value:
