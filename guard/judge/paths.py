@@ -225,6 +225,8 @@ def secret(path: str) -> bool:
         return True
     if rooted.endswith(("/.kube/config", "/.docker/config.json")):
         return True
+    if name.startswith("*.") and not _globbed(name[2:]):
+        return False  # a kind of files such as `*.conf` or `*.json`; endings of credentials were looked at above
     if _globbed(name):
         # A glob in an ordinary place (`*`, `*.log`) may meet a secret file too; that is the mask's work. Here only
         # patterns count that say what they are after.
