@@ -73,17 +73,18 @@ def test_a_very_long_call_gives_a_handle_and_its_output_and_end_can_be_polled(tm
         result = peer.call("bash", command="echo first; sleep 2; echo second >&2")
         handle = result["structuredContent"]
         assert (handle["status"], result["isError"]) == ("running", False)
-        assert handle["id"] == handle["execution"]
+        assert handle["execution"] in (None, handle["id"])  # on a slow machine it has not begun yet
         assert handle["next"].startswith(f'ops_status{{"id": "{handle["id"]}"')
-        first = peer.structured("ops_status", id=handle["id"])
-        assert (first["status"], first["output"]) == ("running", "first\n")
+        first = until(lambda: (got := peer.structured("ops_status", id=handle["id"]))["output"] and got)
+        assert first["output"].startswith("first\n")
         last = until(
             lambda: (got := peer.structured("ops_status", id=handle["id"], offset=6))["status"] != "running" and got
         )
         assert (last["status"], last["exit_code"], last["output"]) == ("succeeded", 0, "second\n")
         assert last["next_offset"] == last["size"] == 13
         runs = peer.structured("ops_executions")["executions"]
-        assert [(run["id"], run["status"]) for run in runs] == [(handle["execution"], "succeeded")]
+        assert [run["status"] for run in runs] == ["succeeded"]
+        assert handle["execution"] in (None, runs[0]["id"])
 
 
 def test_an_answer_stays_under_40_kib_and_the_whole_can_be_paged(tmp_path):
