@@ -743,6 +743,9 @@ class Judge:
             self.depth += 1
             try:
                 program.judge(call)
+            except Exception as error:
+                # A fault in what is known of one program must not stop the judging of the rest, nor pass as "nothing found".
+                self.opaque("judge.fault", f"{name} could not be judged ({type(error).__name__})", words[0].span)
             finally:
                 self.depth -= 1
         if self.rules:

@@ -274,7 +274,7 @@ def _shell(call: Call) -> None:
                 call.flag("helper")
             at += 1
             continue
-        if value[0] in "-+" and len(value) > 1:
+        if value.startswith(("-", "+")) and len(value) > 1:
             flags = value[1:]
             if set(flags) - _SHELL_FLAGS - set("coODL"):
                 call.opaque("an option that is not known", args[at])
