@@ -744,7 +744,7 @@ class Judge:
             try:
                 program.judge(call)
             except Exception as error:
-                # A fault in what is known of one program must not stop the judging of the rest, nor pass as "nothing found".
+                # A fault in what is known of one program must neither stop the judging of the rest nor pass as a read.
                 self.opaque("judge.fault", f"{name} could not be judged ({type(error).__name__})", words[0].span)
             finally:
                 self.depth -= 1

@@ -297,7 +297,7 @@ def _redis(call: Call) -> None:
     ):
         call.opaque("commands that are not told by the text", None, "redis.stdin")
     for line in lines:
-        verb = (line[0] if line else "?").lower()
+        verb = ((line[0] if line else "") or "?").lower()
         second = (line[1] or "?").lower() if len(line) > 1 else ""
         if verb in ("flushall", "flushdb") or (verb == "cluster" and second in ("reset", "forget", "flushslots")):
             call.note(R3, "redis.flush", "removes everything in the database", None, "redis.io/commands")

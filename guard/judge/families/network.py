@@ -137,14 +137,14 @@ def _iptables(call: Call) -> None:
 
 def _nft(call: Call) -> None:
     call.need("netadm")
-    words = [word.value or "?" for word in call.args]
+    words = [word.value if word.value and word.value.strip() else "?" for word in call.args]
     rest = [value for value in words if not value.startswith("-")]
     text = " ".join(words)
     if any(piece.split()[:1] == ["flush"] for piece in text.replace("\n", ";").split(";")):
         call.note(R3, "firewall.flush", "removes the firewall's rules", None, "nft(8)")
     if "-f" in words or "-i" in words or any(value.startswith(("--file", "--interactive")) for value in words):
         call.note(R2, "firewall.file", "applies a file of rules", None, "nft(8)")
-    elif (";" in text or "\n" in text) and not rest[0].startswith("list"):
+    elif (";" in text or "\n" in text) and not (rest and rest[0].startswith("list")):
         call.note(R3 if "flush" in text else R2, "firewall.change", "changes the firewall", None, "nft(8)")
     elif not rest or rest[0].split()[0] in ("list", "monitor", "describe"):
         # One command a line; everything that follows a `;` is another.
