@@ -153,7 +153,7 @@ def test_a_failed_change_keeps_its_code_and_its_output(guard, work):
 
 def test_a_change_outlives_the_shell_that_asked_and_its_end_is_on_record(guard, work, tmp_path):
     """The asking process is killed while the change runs."""
-    request = ask("sleep 1; touch finished", work)
+    request = ask("touch begun; sleep 1; touch finished", work)
     approve(request, guard)
     root = str(Path(__file__).resolve().parents[2])
     script = (
@@ -166,7 +166,7 @@ def test_a_change_outlives_the_shell_that_asked_and_its_end_is_on_record(guard, 
         env={**os.environ, "OPSAGENT_HOME": str(tmp_path / "state"), "PATH": os.defpath},
         stdin=subprocess.DEVNULL,
     )
-    wait_for(lambda: guard.ledger.executions().executions)
+    wait_for((work / "begun").exists)  # killed before its gate is open, nothing would run (and that is recorded)
     asking.send_signal(signal.SIGKILL)
     asking.wait()
     wait_for(lambda: guard.ledger.executions().executions[0].status == Status.SUCCEEDED)

@@ -200,7 +200,8 @@ def test_nothing_leaks_over_many_runs(run):
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(20):
             run("echo x; (sleep 60 &)", profile="local") if profile == "local" else run("true", profile=profile)
-        assert len(os.listdir("/proc/self/fd")) == before
+        # Fewer is no leak: something of an earlier test may be collected meanwhile.
+        assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_limits_are_set_before_the_command_begins_and_cannot_be_raised(run):
