@@ -16,8 +16,8 @@ import time
 from typing import TYPE_CHECKING
 
 from cli.report import write
-from cli.screen import question_of, screen_of
 from dialogue.confirm import APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED, Answer
+from dialogue.screen import question_of, screen_of
 from guard import render
 
 if TYPE_CHECKING:

@@ -15,6 +15,11 @@ EXPIRED = "expired"
 CANCELLED = "cancelled"
 UNANSWERED = "unanswered"
 OUTCOMES = (APPROVED, DENIED, EXPIRED, CANCELLED, UNANSWERED)
+ANSWERED = "answered"
+"""Settles a question that clarifies (`AskOpened.kind` is `question`); for an approval it is no, like all but APPROVED."""
+
+COMMAND, ROLLBACK, RESOLVE = "command", "rollback", "resolve"
+"""What is asked for: to run a command, to take a change back, to settle how an unknown run ended (nothing runs then)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,7 @@ class Ask:
     why: str
     """The asker's words. Shown apart, after the facts."""
     expires_at: str
+    """RFC 3339: from then on an answer no longer counts; "" where whoever asks keeps the time."""
     ambient: tuple[str, ...] = ()
     """What its client programs point at: `kubernetes context prod` …"""
     remarks: tuple[str, ...] = ()
@@ -58,6 +64,16 @@ class Ask:
     """How many paths are saved first, all that is in folders included; 0 when it was not counted."""
     not_saved: tuple[str, ...] = ()
     """What it may change and has no way back: states of services, contents of secrets."""
+    kind: str = COMMAND
+    """`command` · `rollback` · `resolve`"""
+    resolves: tuple[str, ...] = ()
+    """Runs whose end is not on record (`e-…`), and of which a yes says that the person looked."""
+    sensitive: tuple[str, ...] = ()
+    """What in it must not be waved through, in words: not understood, credentials, other machines, rights."""
+    digest: str = ""
+    """SHA-256 of what is bound, not shown: two asks with the same words are for the same only if this is equal."""
+    marked: tuple[tuple[int, int], ...] = ()
+    """Spans of characters of `command`, in order: what gives it its level. A long text shows them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +87,9 @@ class Answer:
     rendered_sha256: str = ""
     """Hash of what was shown."""
     reason: str = ""
-    """The person's words with a denial."""
+    """The person's words: with a denial, or as the answer to a question. With `unanswered`: why nobody was asked."""
+    uses: int = 1
+    """How many runs of exactly this request a yes is for."""
 
 
 class Confirm(Protocol):
@@ -87,4 +105,4 @@ class NobodyThere:
 
     def ask(self, ask: Ask, *, timeout_s: float) -> Answer:
         """Answers `UNANSWERED` at once."""
-        return Answer(UNANSWERED)
+        return Answer(UNANSWERED, reason="nobody can be asked here")

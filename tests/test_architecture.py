@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "execution": ("core", "guard", "acting"),
     # What execution is made of. Beside it, only what asks a person knows two of its parts: what is bound, and a plan.
     "acting": ("core", "guard"),
-    "dialogue": ("guard.types",),
+    "dialogue": ("guard.types", "guard.render"),
     "capabilities": ("execution", "acting.approving", "acting.rollback", "core", "dialogue", "guard"),
     "runbooks": ("capabilities", "execution", "core", "dialogue", "guard"),
     "runtimes": ("capabilities", "execution", "core", "dialogue", "guard"),

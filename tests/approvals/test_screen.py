@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.screen import question_of, screen_of, typeable
 from dialogue.confirm import Ask
+from dialogue.screen import MARKED, marked_spans, question_of, screen_of, typeable
 from guard import render
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "approval-screens"
@@ -183,7 +183,7 @@ def test_what_cannot_be_typed_as_shown_is_not_asked_for(name, expected):
 
 def test_only_what_no_shell_acts_on_is_hidden(tmp_path):
     from acting.world import Guard
-    from cli.approval import _shown
+    from capabilities.questions import _shown
     from guard.redact import Redactor
     from tests.fakes import FakeTarget, FixedClock
     from tests.ledger.world import ledger_in
@@ -202,3 +202,25 @@ def test_only_what_no_shell_acts_on_is_hidden(tmp_path):
         "x --password=a>b",
     ):
         assert _shown(command, guard) == (command, "")
+
+
+SCRIPT = "bash <<'EOF'\n" + "".join(f"echo step {n}\n" for n in range(2, 55)) + "rm -rf /srv/data\necho done\nEOF"
+
+
+def test_long_command_says_first_where_to_look():
+    shown = screen_of([ask(command=SCRIPT, marked=marked_spans(SCRIPT, [(0, 4)], ["/srv/data"]))])
+    rows = shown.split("\n")
+    assert "look at     line 1 of 57: bash <<'EOF'" in rows
+    assert "            line 55 of 57: rm -rf /srv/data" in rows
+    assert rows.index("            line 55 of 57: rm -rf /srv/data") < rows.index("  | echo step 2")
+    assert [row for row in rows if row.startswith(MARKED)] == [f"{MARKED}bash <<'EOF'", f"{MARKED}rm -rf /srv/data"]
+
+
+def test_short_command_has_no_marks():
+    assert "look at" not in screen_of([ask(command="rm -rf /srv/data", marked=((0, 2),))])
+
+
+def test_spans_of_bytes_become_spans_of_characters():
+    command = "echo 重启; reboot"
+    start = command.encode().index(b"reboot")
+    assert [command[a:b] for a, b in marked_spans(command, [(start, start + 6)], [])] == ["reboot"]

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 COLUMNS = 80
 MARGIN = "  | "
+MARKED = "  ! "
+"""The margin of rows that hold what gives the request its level; only where the command is too long for one look."""
+LONG = 10
+"""A command of more rows than this says first where to look."""
+MOST_MARKS = 8
 LABEL = 11
 """Columns of the labels on the left."""
 
@@ -74,9 +79,11 @@ def _rows(ask: Ask, columns: int) -> Iterator[str]:
     for text in ask.ambient:
         yield from _field("points at", one(text), columns)
     yield from _field("folder", one(ask.cwd), columns)
+    rows = command_rows(ask, columns)
+    if len(rows) > LONG:
+        yield from _fields("look at", _marks(ask), columns)
     yield ""
-    for row in render.wrap(render.visible(ask.command), columns - len(MARGIN)):
-        yield MARGIN + row
+    yield from (margin + row for margin, row in rows)
     yield ""
     if ask.fingerprint:
         yield from _field(
@@ -105,6 +112,49 @@ def _rows(ask: Ask, columns: int) -> Iterator[str]:
         yield from render.wrap("What the asker says about it (not checked):", columns)
         for row in render.wrap(render.visible(ask.why), columns - len(MARGIN)):
             yield "  > " + row
+
+
+def command_rows(ask: Ask, columns: int) -> list[tuple[str, str]]:
+    """The command in rows, each with its margin: MARKED where a long one holds what gives it its level."""
+    lines = render.visible(ask.command).split("\n")
+    wrapped = [(number, row) for number, line in enumerate(lines) for row in render.wrap(line, columns - len(MARGIN))]
+    marked: set[int] = set()
+    if len(wrapped) > LONG:
+        for start, end in ask.marked:
+            first = render.visible(ask.command[:start]).count("\n")
+            marked.update(range(first, render.visible(ask.command[:end]).count("\n") + 1))
+    return [(MARKED if number in marked else MARGIN, row) for number, row in wrapped]
+
+
+def _marks(ask: Ask) -> Iterator[str]:
+    """`line 55 of 60: rm -rf /srv/data` for each line of the command that is marked."""
+    lines = ask.command.split("\n")
+    numbers = sorted({ask.command.count("\n", 0, start) for start, _ in ask.marked})
+    for number in numbers[:MOST_MARKS]:
+        yield f"line {number + 1} of {len(lines)}: {lines[number].strip()}"
+    if len(numbers) > MOST_MARKS:
+        yield f"and {len(numbers) - MOST_MARKS} more lines with {MARKED.strip()}"
+
+
+def marked_spans(command: str, spans: Iterable[tuple[int, int]], objects: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """Where to look in a command: what its reasons speak of, and each place that names what it changes.
+
+    Args:
+        spans: bytes of the command, as reasons have them. A code that a program is fed has the program's span, which
+            is why `objects` are looked for too.
+        objects: what it writes or deletes.
+    """
+    data = command.encode("utf-8", "surrogatepass")
+    found = set()
+    for start, end in spans:
+        before = data[:start].decode("utf-8", "replace")
+        found.add((len(before), len(before) + len(data[start:end].decode("utf-8", "replace"))))
+    for text in set(objects):
+        at = command.find(text) if len(text) > 2 else -1
+        while at >= 0:
+            found.add((at, at + len(text)))
+            at = command.find(text, at + len(text))
+    return tuple(sorted(found))
 
 
 def _saves(ask: Ask) -> bool:
