@@ -89,6 +89,11 @@ class KeptRequest:
         return SnapshotOptions(self.snapshot_files, self.snapshot_cmds, self.no_snapshot_of)
 
     @property
+    def environ(self) -> dict[str, str] | None:
+        """The environment to bind it with, whoever answers; None when the asker's was not kept."""
+        return dict(self.environment) or None
+
+    @property
     def caller(self) -> tuple[str, str, str] | None:
         """Who asks, as far as a session or a client's name tells; None for a bare `opsx`, which may be anybody."""
         if self.actor == Actor.PERSON or not (self.session or self.client):
