@@ -293,3 +293,11 @@ def test_hostile_text_takes_linear_work(unit):
     cost(20_000)
     small, large = min(cost(20_000) for _ in range(3)), min(cost(160_000) for _ in range(2))
     assert large < 8 * small * 4 + 0.05
+
+
+def test_a_quick_look_finds_known_values_in_their_usual_spellings():
+    redactor = Redactor(["Tr0ub4dor&3/x"])
+    for spelled in ("Tr0ub4dor&3/x", quote("Tr0ub4dor&3/x", safe=""), json.dumps("Tr0ub4dor&3/x"), "Tr0ub4dor&amp;3/x"):
+        assert redactor.mentions(f"a {spelled} b")
+    assert not redactor.mentions("Tr0ub4dor&3")
+    assert not Redactor().mentions("password=Tr0ub4dor&3/x")
