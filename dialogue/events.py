@@ -48,6 +48,13 @@ class TextDelta(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TextDiscarded(Event):
+    """The deltas since the last complete block do not count: the reply broke off and is asked for again, or was cut."""
+
+    type: ClassVar[str] = "text_discarded"
+
+
+@dataclass(frozen=True, slots=True)
 class Text(Event):
     """A complete block of the answer; replaces the deltas before it."""
 
@@ -95,20 +102,29 @@ class ToolCompleted(Event):
     output: str = ""
     exit_code: int | None = None
     duration_ms: int = 0
+    request: str | None = None
+    """`a-…` that a person can approve, when it did not run for want of that."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskOpened(Event):
-    """A person is asked; `ask` is dialogue.confirm.Ask as JSON."""
+    """A person is asked, and the turn waits for `respond` with this id, or for the end of its time."""
 
     type: ClassVar[str] = "ask_opened"
     id: str
+    """Of this ask: `q-…`, new each time that something is asked."""
     ask: dict[str, Any]
+    """`approval`: dialogue.confirm.Ask as JSON. `question`: {"question": text, "options": [texts]}, which approves
+    nothing; it is settled by an Answer with outcome ANSWERED and the words as its reason."""
+    kind: str = "approval"
+    """`approval` · `question`"""
+    timeout_s: float = 0.0
+    """How long it stays open; 0: nobody said."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskSettled(Event):
-    """The ask is over: approved · denied · expired · cancelled · unanswered."""
+    """The ask is over: approved · denied · expired · cancelled · unanswered, or answered for a question."""
 
     type: ClassVar[str] = "ask_settled"
     id: str
@@ -167,12 +183,15 @@ class TurnCompleted(Event):
 
     type: ClassVar[str] = "turn_completed"
     exit_code: int
+    requests: list[str] = field(default_factory=list)
+    """The `a-…` of changes that the turn wanted and that still wait for a person: `opsx approve a-…`."""
 
 
 EVENTS: tuple[type[Event], ...] = (
     SessionStarted,
     TurnStarted,
     TextDelta,
+    TextDiscarded,
     Text,
     ToolRequested,
     ToolStarted,

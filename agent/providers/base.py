@@ -105,6 +105,10 @@ class Reply:
     tokens: Tokens = Tokens()
     model: str = ""
     """The model that answered, as the API names it."""
+    brain: str = ""
+    """The entry of the chain that answered; "" reads as the provider's own name."""
+    cost: float | None = None
+    """Of this reply, in the currency of the configured price; None without one."""
     notes: tuple[str, ...] = ()
     """What a person should know: another model answered, a tool call was recovered from text, bytes were dropped."""
 
