@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from guard.keeping import Keeping
     from guard.types import UserRule
 
 SYSTEM_FOLDER = "/etc/opsagent"
@@ -46,7 +47,7 @@ class BadConfig(UsageError):
 class Settings(Value):
     """What all configuration files say together."""
 
-    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "env", "rules", "problems", "files")
+    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "env", "rules", "problems", "files", "keeping")
     mode: str
     """The strictest that a file names; `guarded` when none does."""
     peers: "tuple[str, ...]"
@@ -58,6 +59,8 @@ class Settings(Value):
     """One sentence for each file or part that is not used."""
     files: "tuple[str, ...]"
     """The files that were used."""
+    keeping: "Keeping | None"
+    """What they say about approvals and records; None when no file was looked at."""
 
     def __init__(
         self,
@@ -69,6 +72,7 @@ class Settings(Value):
         rules: "tuple[UserRule, ...]" = (),
         problems: "tuple[str, ...]" = (),
         files: "tuple[str, ...]" = (),
+        keeping: "Keeping | None" = None,
     ) -> None:
         self.mode = mode
         self.peers = peers
@@ -78,6 +82,7 @@ class Settings(Value):
         self.rules = rules
         self.problems = problems
         self.files = files
+        self.keeping = keeping
 
 
 def folders() -> "list[str]":
@@ -112,6 +117,7 @@ def load(extra: str = "") -> Settings:
             pass
         except (OSError, GuardError) as error:
             found.problem(path, error)
+            found.keeping.unusable(path)
         found.rules_in(os.path.join(folder, "rules"))
     if extra:
         try:
@@ -186,6 +192,9 @@ class _Found:
         self.problems: list[str] = []
         self.files: list[str] = []
         self.digests: frozenset[str] | None = None
+        from cli import keeping_config
+
+        self.keeping = keeping_config.Found(read_safely)
 
     def problem(self, path: str, error: "OSError | GuardError") -> None:
         if isinstance(error, GuardError):
@@ -211,7 +220,9 @@ class _Found:
         for name in lists["pass"]:
             if not name.replace("*", "a").replace("_", "a").isalnum() or name == "*":
                 raise BadConfig(path, f"[env] pass: {name!r} is no variable's name or shape such as 'PG*'")
+        keep = self.keeping.checked(table, path, lambda what: BadConfig(path, what))
         # Only now does any of it count: a file is used whole or not at all.
+        keep()
         if mode is not None:
             self.modes.append(mode)
         for key, values in lists.items():
@@ -269,8 +280,9 @@ class _Found:
             trusted_bin=tuple(bins),
             env=tuple(self.lists["pass"]),
             rules=tuple(self.own),
-            problems=tuple(self.problems),
+            problems=(*self.problems, *self.keeping.problems),
             files=tuple(self.files),
+            keeping=self.keeping.value,
         )
 
 

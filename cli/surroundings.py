@@ -73,6 +73,7 @@ def policy(*, read_only: bool = False) -> Policy:
         is_root=os.geteuid() == 0,
         env=settings.env,
         rules=settings.rules,
+        keeping=settings.keeping,
     )
 
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, ClassVar, NoReturn, Self
 
+    from guard.keeping import Keeping
+
 Span = tuple[int, int]
 """Byte offsets [start, end) into the UTF-8 bytes of the command."""
 
@@ -284,6 +286,7 @@ class Policy(Value):
         "is_root",
         "env",
         "rules",
+        "keeping",
     )
     mode: str
     """A `Mode`."""
@@ -307,6 +310,8 @@ class Policy(Value):
     """Names or shapes (`PG*`) of environment variables that configuration passes to commands."""
     rules: "tuple[UserRule, ...]"
     """A person's own rules, in the order of their files."""
+    keeping: "Keeping | None"
+    """What configuration says about approvals and records; the judge does not look at it."""
 
     def __init__(
         self,
@@ -321,6 +326,7 @@ class Policy(Value):
         is_root: bool = False,
         env: "Iterable[str]" = (),
         rules: "Iterable[UserRule]" = (),
+        keeping: "Keeping | None" = None,
     ) -> None:
         self.mode = mode
         self.peers = frozenset(peers)
@@ -333,6 +339,7 @@ class Policy(Value):
         self.is_root = is_root
         self.env = tuple(env)
         self.rules = tuple(rules)
+        self.keeping = keeping
 
 
 BUILTIN = Policy()

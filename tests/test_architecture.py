@@ -33,7 +33,7 @@ OURS = (
 )
 # What the judge may import of the guard, pure and light; then what else is only values.
 HOT = ("guard.types", "guard.errors", "guard.quoting")
-VALUES = (*HOT, "guard.saved", "guard.bound")
+VALUES = (*HOT, "guard.saved", "guard.bound", "guard.keeping")
 
 # Pure services of the guard that every wing may use.
 SERVICES = ("guard.ports", "guard.clock", "guard.redact", "guard.redaction", "guard.render")
