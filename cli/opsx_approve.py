@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import execution
+from capabilities.questions import Wanted, holds_words, prepared
 from capabilities.shapes import stamp_object
 from cli import surroundings
-from cli.approval import Wanted, prepared
 from cli.ask import TerminalConfirm, facts_of_terminal
 from cli.command_text import command_of
 from cli.report import line, safe, write
@@ -29,7 +29,7 @@ from guard.types import LOCAL, MAX_COMMAND_BYTES, Actor, Request
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cli.approval import Prepared
+    from capabilities.questions import Prepared
     from cli.options import Parsed
     from execution import Guard
     from guard.bound import Stamp
@@ -67,7 +67,7 @@ def approve(parsed: Parsed) -> int:
     ttl_s, uses = _terms(parsed)
     guard = _guard()
     wanted = _wanted(parsed, guard)
-    holds = _holds(ttl_s, uses)
+    holds = holds_words(ttl_s, uses)
     force = parsed.flag("force")
     shown = [prepared(one, guard, force=force, holds=holds) for one in wanted]
     answer = TerminalConfirm().ask_all([one.ask for one in shown])
@@ -276,12 +276,6 @@ def _terms(parsed: Parsed) -> tuple[int, int]:
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _holds(ttl_s: int, uses: int) -> str:
-    minutes, seconds = divmod(ttl_s, 60)
-    length = f"{ttl_s} s" if seconds else f"{minutes} min"
-    return f"one run within {length}" if uses == 1 else f"{uses} runs within {length}"
 
 
 def _first_change(before: Prepared, after: Prepared) -> str:

@@ -16,10 +16,10 @@ CANCELLED = "cancelled"
 UNANSWERED = "unanswered"
 OUTCOMES = (APPROVED, DENIED, EXPIRED, CANCELLED, UNANSWERED)
 ANSWERED = "answered"
-"""Settles a question that clarifies (`AskOpened.kind` is `question`); for an approval it is no, like all but APPROVED."""
+"""Settles a question that clarifies (`AskOpened.kind` is `question`); no approval, like all but APPROVED."""
 
 COMMAND, ROLLBACK, RESOLVE = "command", "rollback", "resolve"
-"""What is asked for: to run a command, to take a change back, to settle how an unknown run ended (nothing runs then)."""
+"""What is asked for: to run a command, to take a change back, to settle how an unknown run ended; nothing runs then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """From what was asked to what a person is shown: judges and binds a request as it is now, and puts the `Ask` together.
 
-Asks nobody and approves nothing; `cli.opsx_approve` does.
+Asks nobody and approves nothing; `cli.opsx_approve` and `capabilities.asking` do. Every way of asking shows this one.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import core
 import execution
 from acting import approving, rollback
 from capabilities.rollback_shapes import foreseen_words, kind_words
-from cli.screen import typeable
-from dialogue.confirm import Ask
+from capabilities.sensitive import sensitive_parts
+from dialogue.confirm import COMMAND, ROLLBACK, Ask
+from dialogue.screen import marked_spans, typeable
 from guard.bound import NO_OPTIONS
 from guard.errors import ApprovalChanged, NotPermitted, UsageError
 from guard.ledger.answers import ToApprove
@@ -25,7 +26,7 @@ from guard.redact import MASK
 from guard.types import Actor, Level, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from execution import Guard
     from guard.bound import Binding, SnapshotOptions
@@ -53,7 +54,8 @@ class Wanted:
 
     @classmethod
     def of_kept(cls, kept: KeptRequest) -> Wanted:
-        return cls(kept.request(), kept.options, dict(kept.environment) or None, kept.id)
+        """What a kept request asks for, in its asker's environment and not in that of whoever answers."""
+        return cls(kept.request(), kept.options, kept.environ, kept.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,13 @@ class Prepared:
         )
 
 
-def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepared:
+def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_at: str = "") -> Prepared:
     """Judges and binds a request.
 
+    Args:
+        force: what cannot be undone may be asked for.
+        holds: how long the approval holds, in words.
+        expires_at: when an answer no longer counts; "" where whoever asks keeps the time.
     Raises:
         NotPermitted: it cannot be approved, or only with `--force`.
         ApprovalChanged: it is a rollback, and its plan is another one by now.
@@ -105,8 +111,9 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepar
         assessment = execution.rollback_assessment(plan)
         binding = rollback.binding_of(plan, request)
         details = tuple(
-            f"{step.action} {step.path}: {text}" if text else f"{step.action} {step.path}"
+            row
             for step, text in execution.rollback_differences(plan, guard)
+            for row in (f"{step.action} {step.path}", *(f"  {line}" for line in text.split("\n") if line))
         )
         saved = tuple(kind_words(step.now) for step in plan.work if step.path not in plan.unkept)
         saved_paths, not_saved = len(saved), plan.notes
@@ -139,7 +146,7 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepar
         id=wanted.id,
         target=request.target,
         host=os.uname().nodename,
-        user=_user(),
+        user=user_name(),
         cwd=redact(request.cwd),
         command=shown,
         level=assessment.level.name,
@@ -150,7 +157,7 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepar
         not_bound=_counted([redact(text) for text in binding.unbound]),
         must_type=_object_of(assessment, redact=redact) if assessment.level == Level.R3 else "",
         why=redact(request.why),
-        expires_at="",
+        expires_at=expires_at,
         ambient=tuple(redact(f"{name} {text}") for name, text in binding.shown.items()),
         remarks=tuple(redact(text) for text in remarks),
         asked_by=_asker(request),
@@ -159,8 +166,20 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str) -> Prepar
         details=tuple(redact(text) for text in details),
         saved_paths=saved_paths,
         not_saved=_counted([redact(text) for text in not_saved]),
+        kind=ROLLBACK if asked is not None else COMMAND,
+        resolves=tuple(run.id for run, _ in unknown),
+        sensitive=sensitive_parts(assessment),
+        digest=binding.digest,
+        marked=_marked(request.command, shown, assessment),
     )
     return Prepared(wanted, assessment, binding, ask, tuple(run.id for run, _ in unknown))
+
+
+def holds_words(ttl_s: int, uses: int = 1) -> str:
+    """How long an approval holds, and for how many runs."""
+    minutes, seconds = divmod(ttl_s, 60)
+    length = f"{ttl_s} s" if seconds else f"{minutes} min"
+    return f"one run within {length}" if uses == 1 else f"{uses} runs within {length}"
 
 
 def _require_approvable(assessment: Assessment, wanted: Wanted, *, force: bool) -> None:
@@ -192,17 +211,24 @@ def _shown(command: str, guard: Guard) -> tuple[str, str]:
     fitting = re.fullmatch(f"({_HARMLESS.pattern})".join(re.escape(piece) for piece in pieces), command)
     if fitting is None:
         return command, ""
-    return text, command_hmac(guard.ledger.folder.key(), command)[:_FINGERPRINT]
+    return text, command_hmac(guard.ledger.answers.folder.key(), command)[:_FINGERPRINT]
 
 
-def _object_of(assessment: Assessment, *, redact: object) -> str:
+def _marked(command: str, shown: str, assessment: Assessment) -> tuple[tuple[int, int], ...]:
+    """Where to look in the command as it is shown; with a secret hidden in it, spans of the real one say nothing."""
+    changed = [effect.object for effect in assessment.effects if effect.kind in ("write", "delete")]
+    worst = [reason.span for reason in assessment.reasons if reason.level == assessment.level]
+    return marked_spans(shown, worst if shown == command else (), changed)
+
+
+def _object_of(assessment: Assessment, *, redact: Callable[[str], str]) -> str:
     """What an R3 destroys, as the person has to type it; the host's name when that cannot be typed as shown."""
     order = ("delete", "write")
     effects = sorted(assessment.effects, key=lambda effect: order.index(effect.kind) if effect.kind in order else 2)
     for effect in effects:
         if effect.kind in ("read", "secret-read", "privilege") or effect.object in ("", "?"):
             continue
-        if typeable(effect.object) and callable(redact) and redact(effect.object) == effect.object:
+        if typeable(effect.object) and redact(effect.object) == effect.object:
             return effect.object
     return os.uname().nodename
 
@@ -212,7 +238,8 @@ def _asker(request: Request) -> str:
     return request.actor + (f" ({request.client})" if request.client else "") + through
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Whom commands run as, for people."""
     uid = os.geteuid()
     try:
         return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
