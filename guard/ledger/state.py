@@ -46,6 +46,7 @@ OWN_NAMES = frozenset(
         "outputs",
         "snapshots",
         "sessions",
+        "usage",
         "config",
         "enforcement",
         "frozen",
