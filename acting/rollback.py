@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from guard.ledger.plans import SnapshotPlan
-    from guard.ledger.store import Ledger, NullLedger
+    from guard.ledger.null import NullLedger
+    from guard.ledger.store import Ledger
     from guard.ports import Clock
     from guard.redact import Redactor
     from guard.saved import Limits, Manifest, RollbackPlan, Step, StepResult

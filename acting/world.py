@@ -12,7 +12,8 @@ from guard.types import BUILTIN, Outcome, Status
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from guard.ledger.store import Ledger, NullLedger
+    from guard.ledger.null import NullLedger
+    from guard.ledger.store import Ledger
     from guard.ports import Clock, RunResult, Target
     from guard.redact import Redactor
     from guard.types import Assessment, Captured, Enforcement, Policy

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from cli.options import Parsed
     from guard.ledger.approvals import KeptRequest
     from guard.ledger.records import Execution
-    from guard.ledger.store import Ledger, NullLedger
+    from guard.ledger.null import NullLedger
+    from guard.ledger.store import Ledger
 
 STATUSES = (Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.CANCELLED, Status.UNKNOWN, Status.RUNNING)
 _AGO_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -21,6 +21,7 @@ from guard.ledger.approvals import KeptRequest, Requests
 from guard.ledger.entries import Entries, Owner
 from guard.ledger.location import frozen_note
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
+from guard.ledger.null import EXECUTIONS_LIMIT, NullLedger
 from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.packs import KEEP, KEEP_SLACK, Snapshots
 from guard.ledger.records import Execution, Fold
@@ -46,9 +47,6 @@ READ_END_WAIT_S = 1.5
 
 LATE_LIMIT = 100
 """Entries that wait in memory for a state that can be written again; older ones are lost, as was said at their time."""
-
-EXECUTIONS_LIMIT = 1000
-"""The most that one listing returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,121 +439,6 @@ class Ledger:
 
     def _entries(self) -> Entries:
         return Entries(self._redact, self.folder.key())
-
-
-class NullLedger:
-    """The ledger of a machine whose state folder cannot be used: reads go on unrecorded, all else says why."""
-
-    def __init__(self, error: StateError, *, ids: Ids) -> None:
-        self.error = error
-        self._ids = ids
-        self.notes: tuple[str, ...] = ()
-
-    def begin_read(self, request: Request, assessment: Assessment, *, profile: str, enforced: str) -> Begun:
-        """An id, and why nothing is recorded."""
-        return Begun(self._ids.new("e"), Recorded(False, self.error.message))
-
-    def new_execution(self) -> str:
-        """An id that will not be used."""
-        return self._ids.new("e")
-
-    def begin(
-        self,
-        request: Request,
-        assessment: Assessment,
-        *,
-        profile: str,
-        enforced: str,
-        stamp: str = "",
-        binding: Binding | None = None,
-        execution: str = "",
-        snapshot: str = "",
-        owner: tuple[int, str] | None = None,
-    ) -> str:
-        """Raises StateError: what is not recorded does not run."""
-        raise self.error
-
-    def record(self, kind: str, **fields: object) -> None:
-        """Raises StateError."""
-        raise self.error
-
-    @property
-    def snapshots(self) -> Snapshots:
-        """Raises StateError."""
-        raise self.error
-
-    def prune_snapshots(self, *, keep: int = KEEP, only_when_many: bool = False) -> tuple[str, ...]:
-        """Raises StateError."""
-        raise self.error
-
-    def end(self, execution: str, outcome: Outcome) -> Recorded:
-        """Why nothing is recorded."""
-        return Recorded(False, self.error.message)
-
-    def note(self, kind: str, **fields: object) -> Recorded:
-        """Why nothing is recorded."""
-        return Recorded(False, self.error.message)
-
-    def output_writer(
-        self, execution: str, stream: str, redacting: RedactingStream, *, folder: str | None = None
-    ) -> OutputWriter:
-        """A writer into the named folder; without one, a writer that saves nothing and says why."""
-        place = OutputFolder.unusable(self.error) if folder is None else OutputFolder.at(folder)
-        return OutputWriter(place, execution, stream, redacting)
-
-    @property
-    def stamps(self) -> Stamps:
-        """Raises StateError."""
-        raise self.error
-
-    @property
-    def answers(self) -> Answers:
-        """Raises StateError."""
-        raise self.error
-
-    def frozen_note(self) -> str:
-        """No note can be read; nothing above R0 runs without records anyway."""
-        return ""
-
-    def keep_request(
-        self,
-        request: Request,
-        assessment: Assessment,
-        options: SnapshotOptions = NO_OPTIONS,
-        environment: Mapping[str, str] | None = None,
-    ) -> str:
-        """Raises StateError."""
-        raise self.error
-
-    def pending(self) -> list[KeptRequest]:
-        """Raises StateError."""
-        raise self.error
-
-    def request(self, request_id: str) -> KeptRequest | None:
-        """Raises StateError."""
-        raise self.error
-
-    def entries(self) -> Iterator[Mapping[str, object]]:
-        """Raises StateError."""
-        raise self.error
-
-    def executions(
-        self, *, status: str | None = None, since: str | None = None, limit: int = EXECUTIONS_LIMIT
-    ) -> Listing:
-        """Raises StateError."""
-        raise self.error
-
-    def show(self, record_id: str) -> Shown:
-        """Raises StateError."""
-        raise self.error
-
-    def audit(self, tail: int = 20) -> tuple[Mapping[str, object], ...]:
-        """Raises StateError."""
-        raise self.error
-
-    def verify(self) -> VerifyReport:
-        """Raises StateError."""
-        raise self.error
 
 
 def open_ledger(
