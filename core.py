@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from guard.filechange import FileChange
     from guard.ports import Store
     from guard.types import Assessment, Enforcement, Facts, Policy
 
@@ -89,6 +90,43 @@ def check(
 
     return classify.check(
         command, target=target, cwd=cwd, actor=actor, facts=facts, enforcement=enforcement, policy=policy
+    )
+
+
+def check_file_change(
+    change: "FileChange",
+    *,
+    unkept: bool = False,
+    other_names: int = 0,
+    too_long: bool = False,
+    target: str = LOCAL,
+    actor: str = Actor.AGENT,
+    facts: "Facts" = NO_FACTS,
+    policy: "Policy" = BUILTIN,
+) -> "Assessment":
+    """Judges a change of one file as `tee` to the same path would be judged, or higher. A pure function.
+
+    Args:
+        unkept: what the file holds now is a secret that no snapshot copies.
+        other_names: hard links beside this one.
+        too_long: its difference is longer than a person is shown.
+    Raises:
+        UnknownTarget: the request itself is malformed.
+    """
+    require_target(target)
+    from guard.judge import filechange
+
+    return filechange.check(
+        change.text,
+        change.path,
+        asked=change.asked,
+        unkept=unkept,
+        other_names=other_names,
+        too_long=too_long,
+        target=target,
+        actor=actor,
+        facts=facts,
+        policy=policy,
     )
 
 

@@ -4,6 +4,7 @@
     ├── UsageError                 2   the request itself is malformed; nothing was looked at
     │   ├── UnknownTarget          2
     │   ├── BadCommand             2   NUL, invalid UTF-8, too long, empty
+    │   ├── CannotEdit             2   no file that can be changed as a text, or a change that is none
     │   └── CwdGone                2
     ├── NotPermitted               4   refused for a reason that is not the command's level
     │   └── Frozen                 4   everything above R0 is stopped
@@ -12,6 +13,7 @@
     │   ├── ApprovalUsed           3   another run consumed it
     │   ├── ApprovalRevoked        3
     │   ├── ApprovalChanged        3   what would run is not what was approved
+    │   ├── ApprovalUnsigned       3   it needs a person's signature and has none that holds
     │   └── TooManyAsks            3   the caller has three open requests already
     ├── SnapshotImpossible         5   what would change cannot be saved first
     ├── NoWayBack                  1   there is no snapshot to go back to
@@ -72,6 +74,12 @@ class BadCommand(UsageError):
     code = "usage.command"
 
 
+class CannotEdit(UsageError):
+    """The file cannot be changed as a text: no regular file, too long, binary, not ours, or the change is none."""
+
+    code = "usage.edit"
+
+
 class CwdGone(UsageError):
     """The folder to run in does not exist or cannot be entered."""
 
@@ -122,6 +130,12 @@ class ApprovalChanged(NotApproved):
     """What would run now is not what was approved: the message names what differs."""
 
     code = "approval.changed"
+
+
+class ApprovalUnsigned(NotApproved):
+    """The configuration asks for a signature of the approval, and there is none that holds."""
+
+    code = "approval.unsigned"
 
 
 class TooManyAsks(NotApproved):

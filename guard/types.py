@@ -58,6 +58,14 @@ class Actor:
     HOOK = "hook"
 
 
+class RequestKind:
+    """What a request asks for."""
+
+    COMMAND = "command"
+    FILE_CHANGE = "file-change"
+    """`Request.command` then is `guard.filechange.FileChange.text`, and no bash ever gets it."""
+
+
 class Mode:
     """What a target allows at most; set per target, never called profile."""
 
@@ -366,9 +374,9 @@ NO_FACTS = Facts()
 
 
 class Request(Value):
-    """A command on a target in a cwd for an actor, as a shell hands it to the guard."""
+    """A command (or a file change) on a target in a cwd for an actor, as a shell hands it to the guard."""
 
-    __slots__ = ("command", "target", "cwd", "actor", "why", "shell", "client", "call_id", "session")
+    __slots__ = ("command", "target", "cwd", "actor", "why", "shell", "client", "call_id", "session", "kind")
     command: str
     """The exact text that bash gets: valid UTF-8, no NUL, 1..65,536 bytes. Bound byte for byte."""
     target: str
@@ -384,6 +392,8 @@ class Request(Value):
     call_id: str
     """The host's tool-use or request id, or ""."""
     session: str
+    kind: str
+    """A `RequestKind`."""
 
     def __init__(
         self,
@@ -397,6 +407,7 @@ class Request(Value):
         client: str = "",
         call_id: str = "",
         session: str = "",
+        kind: str = RequestKind.COMMAND,
     ) -> None:
         self.command = command
         self.target = target
@@ -407,6 +418,7 @@ class Request(Value):
         self.client = client
         self.call_id = call_id
         self.session = session
+        self.kind = kind
 
 
 class Interference(Value):

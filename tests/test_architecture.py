@@ -33,7 +33,7 @@ OURS = (
 )
 # What the judge may import of the guard, pure and light; then what else is only values.
 HOT = ("guard.types", "guard.errors", "guard.quoting")
-VALUES = (*HOT, "guard.saved", "guard.bound", "guard.keeping")
+VALUES = (*HOT, "guard.saved", "guard.bound", "guard.keeping", "guard.filechange")
 
 # Pure services of the guard that every wing may use.
 SERVICES = ("guard.ports", "guard.clock", "guard.redact", "guard.redaction", "guard.render")
@@ -51,10 +51,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # The face for thinking: it judges and reads what was recorded, and has no hands.
     "core": (*VALUES, *SERVICES, "guard.judge", "guard.ledger"),
     "execution": ("core", "guard", "acting"),
-    # What execution is made of. Beside it, only what asks a person knows two of its parts: what is bound, and a plan.
+    # What execution is made of. Beside it, only what asks a person knows three of its parts: what is bound, a file
+    # change, and a plan.
     "acting": ("core", "guard"),
     "dialogue": ("guard.types", "guard.render"),
-    "capabilities": ("execution", "acting.approving", "acting.rollback", "core", "dialogue", "guard"),
+    "capabilities": ("execution", "acting.approving", "acting.edit", "acting.rollback", "core", "dialogue", "guard"),
     "runbooks": ("capabilities", "execution", "core", "dialogue", "guard"),
     "runtimes": ("capabilities", "execution", "core", "dialogue", "guard"),
     "fleet": ("capabilities", "execution", "core", "dialogue", "guard"),

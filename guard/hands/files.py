@@ -257,6 +257,16 @@ def _group_writers(gid: int, fd: int) -> set[int]:
     return writers
 
 
+def default_acl_of(fd: int) -> bytes | None:
+    """The access control list that new entries of a folder start from, as its attribute holds it; None without one."""
+    if not hasattr(os, "getxattr"):
+        return None
+    try:
+        return os.getxattr(f"/proc/self/fd/{fd}", _DEFAULT_ACL)
+    except OSError:
+        return None
+
+
 @lru_cache(maxsize=256)
 def _members(gid: int) -> frozenset[int]:
     try:
@@ -374,3 +384,30 @@ def touch_handle(fd: int, mtime_ns: int) -> None:
 
 
 _UTIME_OMIT = (1 << 30) - 2
+
+_NOREPLACE, _EXCHANGE = 1, 2
+_NOT_HERE = frozenset((errno.EINVAL, errno.ENOSYS, errno.ENOTSUP))
+"""A file system or a kernel without the flags of renameat2(2)."""
+
+
+def rename_new(folder_fd: int, source: str, name: str) -> None:
+    """Renames within a folder, never over something: FileExistsError. OSError as rename(2) says."""
+    if not _renamed(folder_fd, source, name, _NOREPLACE):
+        os.rename(source, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+
+
+def exchange(folder_fd: int, one: str, other: str) -> bool:
+    """Swaps two entries of a folder in one step; False where the file system cannot. OSError as rename(2) says."""
+    return _renamed(folder_fd, one, other, _EXCHANGE)
+
+
+def _renamed(folder_fd: int, source: str, name: str, flags: int) -> bool:
+    call = getattr(_libc, "renameat2", None)
+    if call is None:
+        return False
+    if call(folder_fd, os.fsencode(source), folder_fd, os.fsencode(name), ctypes.c_uint(flags)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _NOT_HERE:
+        return False
+    raise OSError(number, os.strerror(number), name)

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING
 
 from guard.errors import SnapshotImpossible, StateDamaged
 from guard.hands.capture import survey
-from guard.hands.files import NOBODY, READ, Unsafe, Walker, chown_handle, set_xattrs, touch_handle, user_name
+from guard.hands.files import (
+    NOBODY,
+    READ,
+    Unsafe,
+    Walker,
+    chown_handle,
+    exchange,
+    rename_new,
+    set_xattrs,
+    touch_handle,
+    user_name,
+)
 from guard.saved import ABSENT, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
 
 if TYPE_CHECKING:
@@ -324,12 +335,36 @@ class _Restorer:
             raise _Conflict("it was changed since the plan was made")
 
     def _put(self, folder: Folder, temporary: str, name: str, step: Step) -> None:
-        """One rename from the plan's `now` to its `before`."""
+        """One rename from the plan's `now` to its `before`, which takes nothing with it that the plan does not know."""
         self._check(folder, name, step)
-        if step.now.kind == DIRECTORY:
-            os.rmdir(name, dir_fd=folder.fd)
-        os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        self._checkpoint("checked")
+        if step.now.kind == ABSENT:
+            try:
+                rename_new(folder.fd, temporary, name)
+            except FileExistsError:
+                raise _Conflict("it was made by somebody else meanwhile") from None
+        elif step.now.kind != FILE or not self._swapped(folder, temporary, name, step):
+            if step.now.kind == DIRECTORY:
+                os.rmdir(name, dir_fd=folder.fd)
+            os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
         self._checkpoint("renamed")
+
+    def _swapped(self, folder: Folder, temporary: str, name: str, step: Step) -> bool:
+        """Swaps the new file in and looks at what came out: what somebody wrote since the check goes back.
+
+        False where the file system cannot swap.
+        """
+        try:
+            if not exchange(folder.fd, temporary, name):
+                return False
+        except FileNotFoundError:
+            raise _Conflict("it was removed meanwhile") from None
+        out = folder.stat(temporary)
+        # A rename changes the change time, so that alone says nothing here.
+        if out is None or not _is(replace(step.now, ctime_ns=out.st_ctime_ns), out):
+            exchange(folder.fd, temporary, name)
+            raise _Conflict("it was written to meanwhile")
+        return True
 
     def _temporary(self) -> str:
         self._count += 1

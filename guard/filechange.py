@@ -1,0 +1,158 @@
+"""A change of one file as a request: what it is, the text that stands for it, and its difference for people. Pure.
+
+The text is canonical JSON: a stamp, a denial and a record of a file change hold this text where those of a command hold
+the command. The new content travels beside it and is named in it by its hash.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guard.types import RequestKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from guard.types import Request
+
+MOST_BYTES = 4 * 1024 * 1024
+"""The longest file that is changed in this way, before and after."""
+
+MOST_LINES = 4_000
+"""Lines of a difference that a person is shown; a longer one is a change that nobody reads, and judged as that."""
+
+CONTEXT_LINES = 3
+_COMPARED_LINES = 4_000
+"""Longer differing stretches are shown as removed and added whole: difflib takes quadratic time."""
+_HASH = re.compile(r"[0-9a-f]{64}")
+_MODE = re.compile(r"[0-7]{4}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file as it shall be."""
+
+    path: str
+    """Absolute, links followed; bytes that are not UTF-8 as lone surrogates (PEP 383)."""
+    mode: int
+    """Permission bits that it will have, 0..0o7777."""
+    before: str
+    """Mark of what it holds now: SHA-256, keyed where that is a secret; 64 hex digits, "" when there is no file."""
+    after: str
+    """SHA-256 of what it will hold, 64 hex digits."""
+    asked: str = ""
+    """The path as it was asked for, where a link leads from there to `path`; "" otherwise."""
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON, ASCII: equal changes, equal text."""
+        fields: dict[str, object] = {"path": self.path, "mode": f"{self.mode:04o}", "before": self.before or None}
+        fields["after"] = self.after
+        if self.asked:
+            fields["asked"] = self.asked
+        return json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
+
+
+def parsed(text: str) -> FileChange | None:
+    """The change that a text made by `FileChange.text` stands for; None for any other text."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or not fields.keys() <= {"path", "mode", "before", "after", "asked"}:
+        return None
+    path, mode, before, after = (fields.get(name) for name in ("path", "mode", "before", "after"))
+    asked = fields.get("asked", "")
+    if not (isinstance(path, str) and isinstance(mode, str) and isinstance(after, str) and isinstance(asked, str)):
+        return None
+    if not _MODE.fullmatch(mode) or not _HASH.fullmatch(after):
+        return None
+    if before is not None and not (isinstance(before, str) and _HASH.fullmatch(before)):
+        return None
+    change = FileChange(path, int(mode, 8), before or "", after, asked)
+    return change if change.text == text else None
+
+
+def is_file_change(request: Request) -> bool:
+    """Whether a request changes one file; else it is a command."""
+    return request.kind == RequestKind.FILE_CHANGE
+
+
+def sha256_of(content: bytes) -> str:
+    """64 hex digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+# ── the difference in lines ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def text_of(content: bytes) -> str:
+    """The content as text, every byte kept: what is not UTF-8 becomes lone surrogates."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def difference(old: str, new: str) -> Iterator[str]:
+    """The lines of a unified difference, without the two lines of names; nothing for equal texts.
+
+    Lines end at LF alone, so that a CR stays visible. Takes time linear in the length but for the stretch that differs.
+    """
+    before, after = _lines(old), _lines(new)
+    head = _common(before, after)
+    tail = _common(before[head:][::-1], after[head:][::-1])
+    start = max(0, head - CONTEXT_LINES)
+    end = max(0, tail - CONTEXT_LINES)
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    if max(len(before), len(after)) > _COMPARED_LINES:
+        yield from _whole(before, after, start)
+        return
+    groups = difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)
+    for group in groups:
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(start + first[1], start + last[2])} +{_range(start + first[3], start + last[4])} @@"
+        for tag, old_from, old_to, new_from, new_to in group:
+            if tag == "equal":
+                yield from _marked(" ", before[old_from:old_to])
+            else:
+                yield from _marked("-", before[old_from:old_to])
+                yield from _marked("+", after[new_from:new_to])
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    ended = lines.pop() if lines[-1] == "" else None
+    return lines if ended is not None else [*lines[:-1], lines[-1] + _NO_END]
+
+
+_NO_END = "\n\\ no line end at the end of the file"
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _whole(before: list[str], after: list[str], start: int) -> Iterator[str]:
+    yield f"@@ -{_range(start, start + len(before))} +{_range(start, start + len(after))} @@"
+    yield from _marked("-", before)
+    yield from _marked("+", after)
+
+
+def _range(first: int, end: int) -> str:
+    return f"{first + 1 if end > first else first},{end - first}"
+
+
+def _marked(mark: str, lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        text, end, _ = line.partition(_NO_END)
+        yield mark + text
+        if end:
+            yield _NO_END[1:]
