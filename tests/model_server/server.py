@@ -1,0 +1,247 @@
+"""The server: threads over loopback, replies from a script, everything that came in kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.model_server.script import Delivery, Events, Fail, Gate, Raw, Reply, Say
+from tests.model_server.wire import Anthropic, OpenAI
+
+WIRES = (OpenAI, Anthropic)
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it came."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    """Names in small letters."""
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class ModelServer:
+    """Listens from entering to leaving.
+
+    Args:
+        script: a reply for each request in turn, or a function that makes one from the request.
+        models: what the list of models holds.
+    """
+
+    def __init__(
+        self,
+        *script: Reply | Callable[[Received], Reply],
+        models: Iterable[str] = ("mock-1",),
+        port: int = 0,
+    ) -> None:
+        self.script = list(script)
+        self.models = list(models)
+        self.requests: list[Received] = []
+        """To the wire formats' own paths, in order."""
+        self.looked: list[Received] = []
+        """Everything else, such as the list of models."""
+        self._lock = threading.Lock()
+        self._connections: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
+        self._gates: list[Gate] = []
+        self._server = _Server(("127.0.0.1", port), self)
+
+    def __enter__(self) -> ModelServer:
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends every connection; what is being sent breaks off."""
+        self._server.shutdown()
+        for gate in self._gates:
+            gate.open()
+        with self._lock:
+            for one in self._connections:
+                try:
+                    one.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+        self._server.server_close()
+        for thread in self._threads:
+            thread.join(30)
+
+    @property
+    def port(self) -> int:
+        return self._server.server_address[1]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def openai_url(self) -> str:
+        """For OPENAI_BASE_URL."""
+        return f"{self.url}/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        """For ANTHROPIC_BASE_URL."""
+        return self.url
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        with self._lock:
+            return len(self._connections)
+
+    # For the handlers.
+
+    def opened(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._connections.add(connection)
+
+    def ended(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._connections.discard(connection)
+
+    def next_reply(self, received: Received) -> tuple[int, Reply]:
+        with self._lock:
+            self.requests.append(received)
+            number = len(self.requests)
+            step = self.script[number - 1] if number <= len(self.script) else Fail(500, "the script is over")
+        reply = step(received) if callable(step) else step
+        if not isinstance(reply, Fail) and reply.delivery.gate is not None:
+            self._gates.append(reply.delivery.gate)
+        return number, reply
+
+
+class _Server(ThreadingHTTPServer):
+    # Joined at close: a connection is shut down first, so that none keeps a thread.
+    daemon_threads = False
+
+    def __init__(self, address: tuple[str, int], owner: ModelServer) -> None:
+        self.owner = owner
+        super().__init__(address, _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away in the middle is what many tests do."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def setup(self) -> None:
+        super().setup()
+        # Else small writes wait for the other side's delayed acknowledgement.
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.server.owner.opened(self.connection)
+
+    def finish(self) -> None:
+        self.server.owner.ended(self.connection)
+        try:
+            super().finish()
+        except OSError:
+            pass
+
+    def log_message(self, *_: Any) -> None:
+        """Says nothing."""
+
+    def do_GET(self) -> None:
+        self.server.owner.looked.append(self._received(b""))
+        if self.path.endswith("/models"):
+            rows = [{"id": name, "object": "model", "type": "model"} for name in self.server.owner.models]
+            self._whole(200, json.dumps({"object": "list", "data": rows, "has_more": False}).encode())
+        else:
+            self._whole(404, json.dumps({"error": {"message": "there is nothing here"}}).encode())
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        received = self._received(body)
+        wire = next((one for one in WIRES if self.path.endswith(one.path)), None)
+        if wire is None:
+            self.server.owner.looked.append(received)
+            self._whole(404, json.dumps({"error": {"message": "there is nothing here"}}).encode())
+            return
+        number, reply = self.server.owner.next_reply(received)
+        asked = json.loads(body)
+        match reply:
+            case Fail():
+                self._fail(reply)
+            case Raw():
+                self._stream(reply.pieces, reply.delivery, reply.type)
+            case Events():
+                self._stream((wire.frame(item) for item in reply.items), reply.delivery)
+            case Say() if asked.get("stream"):
+                events = wire.events(reply, asked.get("model", ""), number, asked)
+                self._stream((wire.frame(item) for item in events), reply.delivery)
+            case Say():
+                whole = json.dumps(wire.whole(reply, asked.get("model", ""), number)).encode()
+                self._stream([whole[: len(whole) // 2], whole[len(whole) // 2 :]], reply.delivery, "application/json")
+
+    def _received(self, body: bytes) -> Received:
+        return Received(self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+
+    def _fail(self, reply: Fail) -> None:
+        body = reply.body
+        data = (
+            body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        )
+        kind = "text/plain" if isinstance(body, bytes | str) else "application/json"
+        self._whole(reply.status, data, {"Content-Type": kind, **reply.headers})
+
+    def _whole(self, status: int, data: bytes, headers: Mapping[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, parts: Iterable[bytes], delivery: Delivery, kind: str = "text/event-stream") -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Transfer-Encoding", "chunked")
+        if delivery.packed:
+            self.send_header("Content-Encoding", "gzip")
+            parts = [gzip.compress(b"".join(parts))]
+        for name, value in delivery.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for part in self._delivered(parts, delivery):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+        if delivery.cut_after is not None:
+            self._cut(delivery.cut)
+        else:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _delivered(self, parts: Iterable[bytes], delivery: Delivery) -> Iterator[bytes]:
+        for number, part in enumerate(parts):
+            if number == delivery.cut_after:
+                return
+            if delivery.gate is not None and number == delivery.gate.after:
+                delivery.gate.pass_through()
+            if part:
+                yield part
+
+    def _cut(self, how: str) -> None:
+        self.close_connection = True
+        if how == "rst":
+            # A socket that does not linger is reset when it closes.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+        else:
+            self.connection.shutdown(socket.SHUT_RDWR)
