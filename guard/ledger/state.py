@@ -211,6 +211,23 @@ class StateFolder:
                 os.unlink(temporary, dir_fd=dir_fd)
         return True
 
+    def write_over(self, name: str, data: bytes, *, dir_fd: int) -> None:
+        """Puts a whole new file in the place of an older one, durably; readers see one or the other.
+
+        Raises:
+            StateError: it cannot be written; the older one is still there.
+        """
+        temporary = f".{name}.{os.urandom(6).hex()}.new"
+        if not self.write_new(temporary, data, dir_fd=dir_fd):
+            raise StateUnwritable(f"{temporary} in {self.path} is there already", not_done="nothing was recorded")
+        try:
+            os.rename(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+            os.fsync(dir_fd)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=dir_fd)
+            raise state_error_of(error, f"{name} in {self.path}") from error
+
     def read_file(self, name: str, *, dir_fd: int, limit_bytes: int) -> bytes:
         """The file's bytes. Raises FileNotFoundError; StateError when it is unsafe, unreadable or above the limit."""
         fd = self.open_file(name, os.O_RDONLY, dir_fd=dir_fd)
