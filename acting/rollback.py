@@ -20,8 +20,8 @@ from guard.types import LOCAL, Assessment, Decision, Effect, Level, Outcome, Pla
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from guard.ledger.plans import SnapshotPlan
     from guard.ledger.null import NullLedger
+    from guard.ledger.plans import SnapshotPlan
     from guard.ledger.store import Ledger
     from guard.ports import Clock
     from guard.redact import Redactor

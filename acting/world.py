@@ -12,6 +12,7 @@ from guard.types import BUILTIN, Outcome, Status
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from guard.keeping import Keeping
     from guard.ledger.null import NullLedger
     from guard.ledger.store import Ledger
     from guard.ports import Clock, RunResult, Target
@@ -67,16 +68,28 @@ def open_guard(
         hidden: tuple[str, ...] = (state_path(),)
     except StateError:
         hidden = ()
-    return Guard(LocalTarget(), open_store(redactor), redactor, SystemClock(), policy, outputs_folder, hidden, noted)
+    store = open_store(redactor, policy.keeping)
+    return Guard(LocalTarget(), store, redactor, SystemClock(), policy, outputs_folder, hidden, noted)
 
 
-def open_store(redactor: Redactor) -> Ledger | NullLedger:
-    """This user's records, for reading and writing; a folder that cannot be used answers with the reason."""
+def open_store(redactor: Redactor, keeping: Keeping | None = None) -> Ledger | NullLedger:
+    """This user's records, for reading and writing; a folder that cannot be used answers with the reason.
+
+    Args:
+        keeping: what configuration says about approvals and records; needed by whoever approves or begins a change.
+    """
     from guard.clock import RandomIds, SystemClock
     from guard.hands.liveness import ProcLiveness
     from guard.ledger.store import open_ledger
 
-    return open_ledger(clock=SystemClock(), ids=RandomIds(), redact=redactor.text, liveness=ProcLiveness())
+    signatures = None
+    if keeping is not None and keeping.signer:
+        from guard.hands.signing import SshSignatures
+
+        signatures = SshSignatures(keeping)
+    return open_ledger(
+        clock=SystemClock(), ids=RandomIds(), redact=redactor.text, liveness=ProcLiveness(), signatures=signatures
+    )
 
 
 def outcome_of(result: RunResult, execution: str, guard: Guard, sink: Sink) -> Outcome:

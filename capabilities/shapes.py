@@ -172,4 +172,6 @@ def stamp_object(stamp: "Stamp") -> "dict[str, Any]":
         "target": stamp.target,
         "cwd": stamp.cwd,
         "consent": stamp.consent,
+        "signer": stamp.signer or None,
+        "unsigned_because": stamp.unsigned_because or None,
     }

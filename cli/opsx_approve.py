@@ -83,7 +83,10 @@ def approve(parsed: Parsed) -> int:
                 hint="ask again",
             )
     consent = Consent(answer.consent, answer.rendered_sha256, **facts_of_terminal())  # type: ignore[arg-type]
-    issued = guard.ledger.answers.approve([one.to_approve() for one in now], consent, ttl_s=ttl_s, uses=uses)
+    answers = guard.ledger.answers
+    if answers.signer and not parsed.flag("json"):
+        write(f"opsx: now sign it as {safe(answers.signer)}\n", to_stderr=True)
+    issued = answers.approve([one.to_approve() for one in now], consent, ttl_s=ttl_s, uses=uses)
     if parsed.flag("json"):
         line({"format": 1, "outcome": APPROVED, "stamps": [stamp_object(stamp) for stamp in issued]})
         return 0
@@ -304,7 +307,8 @@ def _stamp_row(stamp: Stamp) -> str:
     command = command if len(command) <= 80 else command[:79] + "…"
     left = f"{int(stamp.seconds_left)} s left" if stamp.state == "live" else stamp.state
     uses = f"{len(stamp.used_by)}/{stamp.uses}"
-    return f"{stamp.id:14} {stamp.issued_at[:19]}Z  {stamp.level} {left:12} {uses:5} {command}"
+    signed = f"  [{safe(stamp.unsigned_because)}]" if stamp.unsigned_because else ""
+    return f"{stamp.id:14} {stamp.issued_at[:19]}Z  {stamp.level} {left:12} {uses:5} {command}{signed}"
 
 
 def _guard() -> Guard:

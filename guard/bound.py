@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LIVE, USED, EXPIRED, REVOKED, UNCLEAR = "live", "used", "expired", "revoked", "unclear"
-"""States of a stamp. Unclear: a later line of the log cannot be read, so it may have been used."""
+UNSIGNED = "unsigned"
+"""States of a stamp. Unclear: a later line of the log cannot be read, so it may have been used. Unsigned: the
+configuration asks for a signature, and it has none that holds."""
 
 MISSING, CHANGED, UNFORCED = "missing", "changed", "unforced"
 """Further reasons why there is no stamp for a request; a refusal's code is one of these or of the states above."""
@@ -32,6 +34,10 @@ RESOLUTIONS = ("done", "not_done", LOOKED)
 DEFAULT_TTL_S = 900
 MIN_TTL_S, MAX_TTL_S = 1, 24 * 3600
 MAX_USES = 100
+
+
+TTY = "tty"
+"""A consent given at a terminal: the only place where an approval can be signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ class Stamp:
     id: str
     """`t-…`"""
     state: str
-    """`live` · `used` · `expired` · `revoked` · `unclear`"""
+    """`live` · `used` · `expired` · `revoked` · `unclear` · `unsigned`"""
     request: str
     """`a-…` that it answers, "" for one that was made beforehand."""
     issued_at: str
@@ -119,6 +125,9 @@ class Stamp:
     consent: str
     why: str
     revoked_at: str = ""
+    signer: str = ""
+    """Whose signature holds, where one is asked for."""
+    unsigned_because: str = ""
 
     @property
     def uses_left(self) -> int:
@@ -130,7 +139,7 @@ class Refusal:
     """Why no stamp fits a request now. A value: nothing is wrong with the machine."""
 
     code: str
-    """`missing` · `changed` · `expired` · `used` · `revoked` · `unforced`"""
+    """`missing` · `changed` · `expired` · `used` · `revoked` · `unforced` · `unclear` · `unsigned`"""
     text: str
     """One sentence without a full stop."""
     stamp: str = ""

@@ -135,6 +135,23 @@ class Target(Protocol):
         ...
 
 
+class Signatures(Protocol):
+    """Checks and makes the signatures that approvals need. `guard.hands.signing.SshSignatures` is the real one."""
+
+    signer: str
+    """The principal."""
+    allowed: str
+    """The list of signers that counts, for the record of what was asked for."""
+
+    def fault(self, text: bytes, signature: str) -> str:
+        """Why this is no valid signature of the text by the signer; "" when it is one. Never raises."""
+        ...
+
+    def sign(self, text: bytes) -> str:
+        """A signature of the text; a person may be asked for it. Raises ApprovalUnsigned."""
+        ...
+
+
 class Store(Protocol):
     """What the state folder keeps. `guard.ledger.store.Ledger` is the real one."""
 
@@ -172,6 +189,7 @@ class Store(Protocol):
         assessment: Assessment,
         options: SnapshotOptions = ...,
         environment: Mapping[str, str] | None = None,
+        content: bytes | None = None,
     ) -> str:
         """Keeps a request that a person can approve, and returns its id. The same request again gives the same id.
 

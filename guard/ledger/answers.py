@@ -10,13 +10,14 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from guard.bound import DEFAULT_TTL_S, LOOKED, NOT_FROZEN, RESOLUTIONS, STOPPED_UNRECORDED, Denial, Stamp
-from guard.errors import Frozen, NotApproved, NotPermitted, StateError, UsageError
+from guard.bound import DEFAULT_TTL_S, LOOKED, NOT_FROZEN, RESOLUTIONS, STOPPED_UNRECORDED, TTY, Denial, Stamp
+from guard.errors import ApprovalUnsigned, Frozen, NotApproved, NotPermitted, StateError, UsageError
 from guard.ledger import index
 from guard.ledger.entries import command_hmac
 from guard.ledger.location import FROZEN_NAME, frozen_note
 from guard.ledger.overlap import changing, overlapping, same
 from guard.ledger.records import Fold
+from guard.ledger.signed import change_of_signing, statement_sha256, text_of
 from guard.ledger.stamps import MOST_ANSWERS, require_ttl_and_uses
 from guard.types import Actor, Level, Status, Verdict
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from guard.ledger.records import Execution
     from guard.ledger.stamps import Stamps
     from guard.ledger.state import StateFolder
-    from guard.ports import Clock, Ids, Liveness
+    from guard.ports import Clock, Ids, Liveness, Signatures
     from guard.types import Assessment, Request
 
 MOST_UNKNOWN = 1000
@@ -65,11 +66,23 @@ class Answers:
     ids: Ids
     liveness: Liveness
     small_log_bytes: int
+    signatures: Signatures | None = None
+    """What an approval has to be signed by."""
 
     # ── approvals ────────────────────────────────────────────────────────────────────────────────────────────
 
+    @property
+    def signer(self) -> str:
+        """Whose signature an approval needs here; "" when it needs none."""
+        return self.signatures.signer if self.signatures is not None else ""
+
     def approve(
-        self, items: Sequence[ToApprove], consent: Consent, *, ttl_s: int = DEFAULT_TTL_S, uses: int = 1
+        self,
+        items: Sequence[ToApprove],
+        consent: Consent,
+        *,
+        ttl_s: int = DEFAULT_TTL_S,
+        uses: int = 1,
     ) -> tuple[Stamp, ...]:
         """Issues one stamp for each, all or none. Asking is the caller's duty.
 
@@ -79,6 +92,7 @@ class Answers:
         Raises:
             NotPermitted: it cannot be approved by anybody, or everything is frozen.
             NotApproved: the kept request was answered or ended meanwhile.
+            ApprovalUnsigned: a signature is asked for, and it was not made, or the answer came from no terminal.
             UsageError: length or uses out of range, an R3 without force.
             StateError: it could not be recorded; nothing was approved.
         Effects: appends `approved` and `resolved` entries durably; removes the kept requests.
@@ -86,31 +100,55 @@ class Answers:
         require_ttl_and_uses(ttl_s, uses)
         for item in items:
             _require_approvable(item)
+        stamps = [self.ids.new("t") for _ in items]
+        approvals = [
+            self._approval(stamp, item, consent, ttl_s, uses) for stamp, item in zip(stamps, items, strict=True)
+        ]
+        # Outside of the lock: a person may have to touch a token for it.
+        self._sign(approvals, consent)
         written: list[Entry] = []
-        stamps = []
+        for stamp, item, approval in zip(stamps, items, approvals, strict=True):
+            written.append(approval)
+            written += [self._resolved(run, LOOKED, f"approved again as {stamp}") for run in item.resolves]
         with self.log.writer() as writer:
             if why := self.frozen():
                 raise Frozen(f"everything above R0 is stopped: {why}", not_done="nothing was approved")
             for item in items:
                 self._require_waiting(item)
-                stamp = self.ids.new("t")
-                terms = {
-                    "request": item.request_id or None,
-                    **self.stamps.bound_fields(item.binding),
-                    "ttl_s": ttl_s,
-                    "uses": uses,
-                    "forced": item.forced,
-                    "issued_at": self.clock.utc(),
-                    "issued_boot_s": self.clock.boot_s(),
-                    "resolves": list(item.resolves),
-                }
-                written.append(self.entries.approved(stamp, item.request, item.assessment, consent, terms))
-                written += [self._resolved(run, LOOKED, f"approved again as {stamp}") for run in item.resolves]
-                stamps.append(stamp)
-            writer.append(written, durable=True, use_reserve=True)
+            signing = change_of_signing(self.folder, self.signatures, self.small_log_bytes)
+            writer.append([*signing, *written], durable=True, use_reserve=True)
             for item in items:
                 self._discard(item.request_id)
         return tuple(found for stamp in stamps if (found := self.stamps.show(stamp)) is not None)
+
+    def _approval(self, stamp: str, item: ToApprove, consent: Consent, ttl_s: int, uses: int) -> Entry:
+        terms = {
+            "request": item.request_id or None,
+            **self.stamps.bound_fields(item.binding),
+            "ttl_s": ttl_s,
+            "uses": uses,
+            "forced": item.forced,
+            "issued_at": self.clock.utc(),
+            "issued_boot_s": self.clock.boot_s(),
+            "resolves": list(item.resolves),
+            "uid": os.geteuid(),
+        }
+        return self.entries.approved(stamp, item.request, item.assessment, consent, terms)
+
+    def _sign(self, approvals: Sequence[Entry], consent: Consent) -> None:
+        if self.signatures is None:
+            return
+        if consent.how != TTY:
+            raise ApprovalUnsigned(
+                f"an approval here needs a signature of {self.signer}, and nothing can be signed this way",
+                not_done="nothing was approved",
+                hint="on a terminal: opsx approve",
+            )
+        boot = self.liveness.boot_id()
+        statements = [statement_sha256(approval, boot) for approval in approvals]
+        signature = self.signatures.sign(text_of(statements))
+        for approval in approvals:
+            approval.update(signed=statements, signature=signature)
 
     def revoke(self, stamp_id: str, *, actor: str = Actor.PERSON) -> Stamp:
         """Takes an approval back; anybody may, since it only takes away.
@@ -241,11 +279,20 @@ class Answers:
                 found.append((run, shared))
         return tuple(found)
 
-    def resolve(self, execution: str, outcome: str, *, evidence: str = "", actor: str = Actor.PERSON) -> None:
+    def resolve(
+        self,
+        execution: str,
+        outcome: str,
+        *,
+        evidence: str = "",
+        actor: str = Actor.PERSON,
+        consent: Consent | None = None,
+    ) -> None:
         """Records what a person found out about an unknown run. Only a person may, which the caller sees to.
 
         Args:
             outcome: `done` · `not_done` · `looked`
+            consent: how they said so, where it was not their own `opsx resolve`.
         Raises:
             UsageError: there is no such run, it is not unknown, or somebody said already.
             StateError: it could not be recorded.
@@ -263,7 +310,10 @@ class Answers:
             if run.status != Status.UNKNOWN or run.resolution:
                 what = f"resolved as {run.resolution}" if run.resolution else run.status
                 raise UsageError(f"{execution} is {what}: there is nothing to resolve", not_done="nothing was recorded")
-            writer.append([self._resolved(execution, outcome, evidence, actor)], durable=True, use_reserve=True)
+            entry = self._resolved(execution, outcome, evidence, actor)
+            if consent is not None:
+                entry = {**entry, **self.entries.answered(consent)}
+            writer.append([entry], durable=True, use_reserve=True)
 
     # ── small things ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,7 +1,8 @@
 """Requests that wait for a person: kept with their exact bytes for 24 hours. Touches the state folder's `requests/`.
 
 A kept request is the one named exception to redaction beside snapshots: a person must see, and the guard must
-run, exactly these bytes. The file is 0600 and goes when it is over.
+run, exactly these bytes. The file is 0600 and goes when it is over. A file change has a second file beside it, the new
+content.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING
 from guard.bound import NO_OPTIONS, SnapshotOptions
 from guard.clock import utc_text
 from guard.errors import StateDamaged, StateError, TooManyAsks
+from guard.filechange import MOST_BYTES, parsed
 from guard.ledger.formats import FORMAT, MAX_LINE_BYTES, Malformed, decoded, encoded, sha256_of
 from guard.ledger.state import state_error_of
-from guard.types import Actor, Request
+from guard.types import Actor, Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,6 +32,7 @@ REQUEST_TTL_S = 24 * 3600
 """How long a request waits for an answer."""
 
 FOLDER = "requests"
+_CONTENT = ".content"
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "created_boot_s": (float, int),
@@ -82,6 +85,8 @@ class KeptRequest:
     no_snapshot_of: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     """What the asker's environment gives the command: names, and values only of what points somewhere."""
+    kind: str = RequestKind.COMMAND
+    """A `RequestKind`."""
 
     @property
     def options(self) -> SnapshotOptions:
@@ -112,14 +117,16 @@ class KeptRequest:
             client=self.client,
             call_id=self.call_id,
             session=self.session,
+            kind=self.kind,
         )
 
     def same_as(self, other: KeptRequest) -> bool:
-        """Whether one answer would answer both: command, target, cwd, actor, uid, environment, what is saved."""
+        """Whether one answer would answer both: kind, command, target, cwd, actor, uid, environment, what is saved."""
         return self._key() == other._key()
 
     def _key(self) -> tuple[object, ...]:
-        return (self.command, self.target, self.cwd, self.actor, self.uid, self.options, dict(self.environment))
+        where = (self.target, self.cwd, self.actor, self.uid)
+        return (self.kind, self.command, *where, self.options, dict(self.environment))
 
     def seconds_left(self, clock: Clock, boot: str) -> float:
         """How long it still waits: by boot clock within its boot (a changed wall clock moves nothing), else by UTC."""
@@ -179,6 +186,7 @@ def kept_request_of(
         snapshot_cmds=options.commands,
         no_snapshot_of=options.leave_out,
         environment=dict(environment),
+        kind=request.kind,
     )
 
 
@@ -197,9 +205,12 @@ class Requests:
         assessment: Assessment,
         options: SnapshotOptions = NO_OPTIONS,
         environment: Mapping[str, str] | None = None,
+        content: bytes | None = None,
     ) -> tuple[KeptRequest, bool]:
         """Keeps it durably, or finds the same one waiting. Call with the log's lock held.
 
+        Args:
+            content: of a file change; on disk before the request that names it.
         Returns: the kept request, and whether it is new.
         Raises:
             TooManyAsks: the caller has three open ones, or there are 100 in all.
@@ -218,6 +229,9 @@ class Requests:
         with self._folder.folder(FOLDER, create=True) as requests_fd:
             while True:
                 kept = kept_as(self._ids.new("a"))
+                name = kept.id + _CONTENT
+                if content is not None and not self._folder.write_new(name, content, dir_fd=requests_fd):
+                    continue
                 data = encoded({"format": FORMAT, **asdict(kept), "command_sha256": _sha256_of_text(kept.command)})
                 if self._folder.write_new(_file_name(kept.id), data, dir_fd=requests_fd):
                     return kept, True
@@ -244,11 +258,35 @@ class Requests:
             return None
         return kept if kept.seconds_left(self._clock, self._boot) > 0 else None
 
+    def content(self, kept: KeptRequest) -> bytes:
+        """What a kept file change would put into the file.
+
+        Raises:
+            StateDamaged: it is gone, or is not what was kept. ValueError: the request is no file change.
+        """
+        change = parsed(kept.command)
+        if change is None or kept.kind != RequestKind.FILE_CHANGE:
+            raise ValueError(f"{kept.id} is no file change")
+        try:
+            with self._folder.folder(FOLDER) as requests_fd:
+                data = self._folder.read_file(kept.id + _CONTENT, dir_fd=requests_fd, limit_bytes=MOST_BYTES)
+        except FileNotFoundError:
+            data = None
+        if data is None or sha256_of(data) != change.after:
+            raise StateDamaged(
+                f"the content of {kept.id} in {self._folder.path} is not what was kept",
+                not_done="nothing was approved",
+                hint="make the request again",
+            )
+        return data
+
     def discard(self, request_id: str) -> None:
         """Removes it, once it is answered. Nothing happens when it is gone already. Raises StateError."""
         try:
             with self._folder.folder(FOLDER) as requests_fd:
                 os.unlink(_file_name(request_id), dir_fd=requests_fd)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(request_id + _CONTENT, dir_fd=requests_fd)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -265,10 +303,14 @@ class Requests:
                 with contextlib.suppress(FileNotFoundError):
                     if self._is_over(name, requests_fd):
                         os.unlink(name, dir_fd=requests_fd)
-                        removed += 1
+                        removed += not name.endswith(_CONTENT)
         return removed
 
     def _is_over(self, name: str, requests_fd: int) -> bool:
+        if name.endswith(_CONTENT):
+            # As old as its request; one that is being made has no request yet.
+            changed_s = os.stat(name, dir_fd=requests_fd, follow_symlinks=False).st_mtime
+            return _epoch_s(self._clock.utc()) - changed_s >= REQUEST_TTL_S
         try:
             return self._load(name).seconds_left(self._clock, self._boot) <= 0
         except StateDamaged:
@@ -277,7 +319,8 @@ class Requests:
 
     def _names(self) -> Iterator[str]:
         with contextlib.suppress(FileNotFoundError), self._folder.folder(FOLDER) as requests_fd:
-            yield from sorted(name for name in os.listdir(requests_fd) if name.startswith("a-"))
+            names = sorted(os.listdir(requests_fd))
+            yield from (name for name in names if name.startswith("a-") and not name.endswith(_CONTENT))
 
     def _load(self, name: str) -> KeptRequest:
         with self._folder.folder(FOLDER) as requests_fd:

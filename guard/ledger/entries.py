@@ -10,7 +10,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING
 
-from guard.types import Actor, Level, Status
+from guard.types import Actor, Level, RequestKind, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -132,7 +132,7 @@ class Entries:
             **self._judged(assessment),
             **self._effects(assessment),
             "asked_by": request.actor,
-            **self._answered(consent),
+            **self.answered(consent),
             **terms,
         }
 
@@ -157,7 +157,7 @@ class Entries:
         """A text of somebody else's as it is kept: redacted, on one line, at most 1,024 characters."""
         return self._text(" ".join(text.split()), LISTED_TEXT_LIMIT)
 
-    def _answered(self, consent: Consent) -> Entry:
+    def answered(self, consent: Consent) -> Entry:
         """The facts about a person's answer; the common fields are those of the shell that asked the person."""
         return {
             "shell": consent.shell,
@@ -186,8 +186,10 @@ class Entries:
         }
 
     def _asked(self, request: Request) -> Entry:
+        is_command = request.kind == RequestKind.COMMAND
         return {
             **self._common(request),
+            **({} if is_command else {"request_kind": request.kind}),
             "target": request.target,
             "cwd": self._text(request.cwd),
             "command": self._redact(request.command),

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from guard.ledger.state import StateFolder
     from guard.ports import Liveness
 
-ANSWERS = frozenset(("approved", "denied", "revoked", "frozen", "thawed"))
-"""Kinds that are looked for by kind, newest first: what persons said."""
+ANSWERS = frozenset(("approved", "denied", "revoked", "frozen", "thawed", "signing", "checkpoint"))
+"""Kinds that are looked for by kind, newest first: what persons said, and what the log says about itself."""
 
 ID_FIELDS = ("execution", "request", "stamp", "snapshot")
 """An entry is about the ids in these fields."""
@@ -39,7 +39,7 @@ SMALL_LOG_BYTES = 1024 * 1024
 """Up to this size the log is folded at once: that takes less time than to load SQLite."""
 
 INDEX_NAME = "index.db"
-INDEX_FORMAT = 2
+INDEX_FORMAT = 3
 """Another number in the file means: build it again."""
 
 BATCH_LINES = 20_000

@@ -108,7 +108,12 @@ class NullLedger:
         assessment: Assessment,
         options: SnapshotOptions = NO_OPTIONS,
         environment: Mapping[str, str] | None = None,
+        content: bytes | None = None,
     ) -> str:
+        """Raises StateError."""
+        raise self.error
+
+    def content(self, kept: KeptRequest) -> bytes:
         """Raises StateError."""
         raise self.error
 

@@ -23,6 +23,7 @@ from guard.bound import (
     REVOKED,
     UNCLEAR,
     UNFORCED,
+    UNSIGNED,
     USED,
     Refusal,
     Stamp,
@@ -31,6 +32,7 @@ from guard.errors import (
     ApprovalChanged,
     ApprovalExpired,
     ApprovalRevoked,
+    ApprovalUnsigned,
     ApprovalUsed,
     NotApproved,
     UsageError,
@@ -38,6 +40,7 @@ from guard.errors import (
 from guard.ledger import index
 from guard.ledger.approvals import age_s
 from guard.ledger.entries import command_hmac
+from guard.ledger.signed import fault_of
 from guard.ledger.unbroken import broken_after
 from guard.types import Level
 
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from guard.bound import Binding
     from guard.ledger.formats import Entry
     from guard.ledger.state import StateFolder
-    from guard.ports import Clock
+    from guard.ports import Clock, Signatures
     from guard.types import Request
 
 MOST_ANSWERS = 2000
@@ -61,6 +64,7 @@ _ERRORS: dict[str, type[NotApproved]] = {
     USED: ApprovalUsed,
     REVOKED: ApprovalRevoked,
     CHANGED: ApprovalChanged,
+    UNSIGNED: ApprovalUnsigned,
 }
 
 
@@ -75,12 +79,15 @@ class Stamps:
         boot: str,
         redact: Callable[[str], str],
         small_log_bytes: int = index.SMALL_LOG_BYTES,
+        signatures: Signatures | None = None,
     ) -> None:
+        """Args: signatures: what an approval has to be signed by; None when it need not be."""
         self._folder = folder
         self._clock = clock
         self._boot = boot
         self._redact = redact
         self._small_log_bytes = small_log_bytes
+        self._signatures = signatures
 
     def find(self, binding: Binding) -> Stamp | Refusal:
         """The live stamp that fits a request as it is now, or why there is none.
@@ -107,9 +114,9 @@ class Stamps:
             return min(fitting, key=lambda stamp: stamp.seconds_left)
         if live:
             return Refusal(UNFORCED, "it was approved, but not with --force", live[0].id)
-        unclear = next((stamp for stamp in exact if stamp.state == UNCLEAR), None)
-        if unclear is not None:
-            return _refusal_of(unclear)
+        doubtful = next((stamp for stamp in exact if stamp.state in (UNCLEAR, UNSIGNED)), None)
+        if doubtful is not None:
+            return _refusal_of(doubtful)
         for entry, stamp in zip(near, self._stamps(near), strict=True):
             if stamp.state == LIVE:
                 differences = self._differences(entry, binding)
@@ -148,9 +155,19 @@ class Stamps:
         return None if entry is None else self._stamps([entry])[0]
 
     def listed(self, *, every: bool = False) -> tuple[Stamp, ...]:
-        """The live stamps, newest first; with `every`, those that are over too. Raises StateError."""
+        """The live stamps, newest first, and those that only lack a signature; with `every`, those that are over too.
+
+        Raises StateError.
+        """
         stamps = self._stamps(list(self._approved()))
-        return tuple(stamp for stamp in stamps if every or stamp.state == LIVE)
+        return tuple(stamp for stamp in stamps if every or stamp.state in (LIVE, UNSIGNED))
+
+    def uses_left(self, binding: Binding) -> int:
+        """How many runs of exactly this are approved now. Raises StateError."""
+        wanted = self._digest(binding)
+        forced_only = binding.fields.get("level") == Level.R3.name
+        same = self._stamps([entry for entry in self._approved() if entry.get("digest") == wanted])
+        return sum(stamp.uses_left for stamp in same if stamp.state == LIVE and (stamp.forced or not forced_only))
 
     def bound_fields(self, binding: Binding) -> Entry:
         """What an `approved` entry keeps of a binding: keyed digests only, and names, so that no value is on disk."""
@@ -186,9 +203,17 @@ class Stamps:
             self._folder, [seq for stamp, seq in zip(stamps, seqs, strict=True) if stamp.state == LIVE]
         )
         return [
-            replace(stamp, state=UNCLEAR, seconds_left=0.0) if seq in unclear else stamp
-            for stamp, seq in zip(stamps, seqs, strict=True)
+            replace(stamp, state=UNCLEAR, seconds_left=0.0) if seq in unclear else self._as_signed(stamp, entry)
+            for stamp, seq, entry in zip(stamps, seqs, entries, strict=True)
         ]
+
+    def _as_signed(self, stamp: Stamp, entry: Mapping[str, Any]) -> Stamp:
+        """The stamp as it counts where a signature is asked for; only a live one is looked at."""
+        if self._signatures is None or stamp.state != LIVE:
+            return stamp
+        if fault := fault_of(entry, self._signatures):
+            return replace(stamp, state=UNSIGNED, seconds_left=0.0, unsigned_because=fault)
+        return replace(stamp, signer=self._signatures.signer)
 
     def _stamp(self, stamp_id: str, entry: Mapping[str, Any], about: Iterable[Mapping[str, Any]]) -> Stamp:
         used_by: list[str] = []
@@ -271,6 +296,8 @@ def _refusal_of(stamp: Stamp) -> Refusal:
     if stamp.state == UNCLEAR:
         text = f"a line of the log after the approval {stamp.id} cannot be read, so whether it was used is not known"
         return Refusal(UNCLEAR, f"{text}: opsx audit verify", stamp.id)
+    if stamp.state == UNSIGNED:
+        return Refusal(UNSIGNED, f"the approval {stamp.id} does not count: {stamp.unsigned_because}", stamp.id)
     return Refusal(EXPIRED, f"the approval of {stamp.issued_at} has expired: it held {stamp.ttl_s} s", stamp.id)
 
 

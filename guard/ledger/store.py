@@ -26,6 +26,7 @@ from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.packs import KEEP, KEEP_SLACK, Snapshots
 from guard.ledger.records import Execution, Fold
 from guard.ledger.segments import lines_from
+from guard.ledger.signed import change_of_signing
 from guard.ledger.stamps import Stamps
 from guard.ledger.state import StateFolder, is_full, state_error_of, state_path
 from guard.ledger.verify import VerifyReport, entries_of, verify
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from guard.bound import Binding, SnapshotOptions
     from guard.ledger.formats import Entry
     from guard.ledger.outputs import RedactingStream
-    from guard.ports import Clock, Ids, Liveness
+    from guard.ports import Clock, Ids, Liveness, Signatures
     from guard.saved import Manifest
     from guard.types import Assessment, Outcome, Request
 
@@ -94,7 +95,9 @@ class Ledger:
         liveness: Liveness,
         segment_bytes: int = SEGMENT_BYTES,
         small_log_bytes: int = index.SMALL_LOG_BYTES,
+        signatures: Signatures | None = None,
     ) -> None:
+        """Args: signatures: what approvals have to be signed by; None when they need not be."""
         self.folder = folder
         self._clock = clock
         self._ids = ids
@@ -104,6 +107,7 @@ class Ledger:
         self._requests = Requests(folder, clock=clock, ids=ids, liveness=liveness)
         self._owner = Owner(os.getpid(), liveness.start_of(os.getpid()))
         self._small_log_bytes = small_log_bytes
+        self._signatures = signatures
         self._runs: dict[str, _Run] = {}
         self._late: list[Entry] = []
         self._late_lock = threading.Lock()
@@ -202,7 +206,8 @@ class Ledger:
             if stamp and binding is not None:
                 self.stamps.require(stamp, request, binding)
 
-        self._append([entry], durable=True, use_reserve=True, first=verify_again)
+        signing = change_of_signing(self.folder, self._signatures, self._small_log_bytes)
+        self._append([*signing, entry], durable=True, use_reserve=True, first=verify_again)
         self._runs[execution] = _Run(request, False)
         return execution
 
@@ -286,6 +291,7 @@ class Ledger:
         assessment: Assessment,
         options: SnapshotOptions = NO_OPTIONS,
         environment: Mapping[str, str] | None = None,
+        content: bytes | None = None,
     ) -> str:
         """Keeps a request that a person can approve, and returns its id. The same one waiting already: its id.
 
@@ -293,6 +299,7 @@ class Ledger:
             options: what the asker adds to the snapshot; the approval is bound to the plan that follows.
             environment: from `guard.hands.binding.asked_environment`, so that a person elsewhere approves what the
                 asker's process would run.
+            content: of a file change.
         Raises:
             TooManyAsks: three requests of this caller wait already.
             StateError: it could not be kept.
@@ -302,7 +309,7 @@ class Ledger:
         with self._log.writer() as writer:
             while True:
                 try:
-                    kept, is_new = self._requests.keep(request, assessment, options, environment)
+                    kept, is_new = self._requests.keep(request, assessment, options, environment, content)
                     break
                 except StateError as error:
                     # The request may be the one that frees space.
@@ -327,6 +334,10 @@ class Ledger:
         """The waiting request with this id, None when there is none. Raises StateError."""
         return self._requests.load(request_id)
 
+    def content(self, kept: KeptRequest) -> bytes:
+        """What a kept file change would put into the file. Raises StateError: it is not what was kept."""
+        return self._requests.content(kept)
+
     # ── answers ──────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -338,6 +349,7 @@ class Ledger:
             boot=self._liveness.boot_id(),
             redact=self._redact,
             small_log_bytes=self._small_log_bytes,
+            signatures=self._signatures,
         )
 
     def frozen_note(self) -> str:
@@ -357,6 +369,7 @@ class Ledger:
             ids=self._ids,
             liveness=self._liveness,
             small_log_bytes=self._small_log_bytes,
+            signatures=self._signatures,
         )
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -448,6 +461,7 @@ def open_ledger(
     redact: Callable[[str], str],
     liveness: Liveness,
     path: str | None = None,
+    signatures: Signatures | None = None,
 ) -> Ledger | NullLedger:
     """The ledger of this user's state folder, or of `path`; a `NullLedger` when the folder cannot be used.
 
@@ -457,7 +471,7 @@ def open_ledger(
         folder = StateFolder.open(path if path is not None else state_path())
     except StateError as error:
         return NullLedger(error, ids=ids)
-    return Ledger(folder, clock=clock, ids=ids, redact=redact, liveness=liveness)
+    return Ledger(folder, clock=clock, ids=ids, redact=redact, liveness=liveness, signatures=signatures)
 
 
 def _unreadable_notes(unreadable: int) -> tuple[str, ...]:
