@@ -1,0 +1,82 @@
+"""Asking the person of a conversation through its events: `AskOpened` out, `respond` in. Silence is no.
+
+An ask is made by a tool in a thread of its own and waits there; whoever reads the events shows it and settles it, from
+the same thread or another. An interrupt, the end of its time, and anything that is no answer all mean no.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import queue
+from typing import TYPE_CHECKING, Any
+
+from dialogue.confirm import ANSWERED, CANCELLED, EXPIRED, OUTCOMES, UNANSWERED, Answer
+from dialogue.events import AskOpened, AskSettled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dialogue.confirm import Ask
+    from dialogue.events import Event
+
+MOST_OPEN = 3
+"""Asks of one conversation that are open at once (DESIGN 4)."""
+
+
+class Asks:
+    """`dialogue.confirm.Confirm` over a conversation's events."""
+
+    def __init__(
+        self, tell: Callable[[Event], None], *, stopped: Callable[[], bool], remarks: Callable[[], tuple[str, ...]]
+    ) -> None:
+        """
+        Args:
+            tell: gets the events, from the asking thread.
+            stopped: whether the turn is to end.
+            remarks: what a person has to know of this conversation before saying yes.
+        """
+        self._tell = tell
+        self._stopped = stopped
+        self._remarks = remarks
+        self._numbers = itertools.count(1)
+        self._open: dict[str, queue.SimpleQueue[Answer]] = {}
+
+    def ask(self, ask: Ask, *, timeout_s: float) -> Answer:
+        """Asks for an approval and waits for its end."""
+        shown = dataclasses.replace(ask, remarks=(*ask.remarks, *self._remarks()))
+        return self._settled("approval", dataclasses.asdict(shown), timeout_s, OUTCOMES)
+
+    def question(self, question: str, options: list[str], *, timeout_s: float) -> Answer:
+        """Asks for words, which approve nothing: an Answer with outcome ANSWERED, or why there is none."""
+        asked = {"question": question, "options": options}
+        return self._settled("question", asked, timeout_s, (ANSWERED, *OUTCOMES[1:]))
+
+    def respond(self, id: str, answer: Answer) -> None:
+        """Settles an open ask, once. Late and unknown ids change nothing; safe from any thread."""
+        waiting = self._open.pop(id, None)
+        if waiting is not None:
+            waiting.put(answer)
+
+    def cancel_all(self) -> None:
+        """Settles whatever is open as cancelled; safe in a signal handler."""
+        for id in list(self._open):
+            self.respond(id, Answer(CANCELLED))
+
+    def _settled(self, kind: str, asked: dict[str, Any], timeout_s: float, outcomes: tuple[str, ...]) -> Answer:
+        if len(self._open) >= MOST_OPEN:
+            return Answer(UNANSWERED)
+        id = f"q-{next(self._numbers)}"
+        waiting = self._open[id] = queue.SimpleQueue()
+        self._tell(AskOpened(id, asked, kind, timeout_s))
+        if self._stopped():  # set before this ask was there to be cancelled
+            self.respond(id, Answer(CANCELLED))
+        try:
+            answer = waiting.get(timeout=timeout_s)
+        except queue.Empty:
+            # Whoever takes it out of the open ones decides: an answer that came just now still counts.
+            answer = Answer(EXPIRED) if self._open.pop(id, None) is not None else waiting.get()
+        if answer.outcome not in outcomes:
+            answer = dataclasses.replace(answer, outcome=UNANSWERED)
+        self._tell(AskSettled(id, answer.outcome))
+        return answer

@@ -1,0 +1,115 @@
+"""What was said in one conversation, in memory, and behind it the file that keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from agent.messages import Assistant, Message, Result, ToolCall, User
+from guard.errors import GuardError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+READ_SHOWN = 3
+"""Sources that an ask names; more are counted."""
+
+
+class Transcript(Protocol):
+    """A session's file, open for writing (`agent.sessions.store`)."""
+
+    @property
+    def id(self) -> str:
+        """`c-…`"""
+        ...
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What it held when it was opened, repaired."""
+        ...
+
+    def append(self, message: Message) -> None:
+        """Keeps one more. Raises StateError."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Unsaved:
+    """A transcript that is kept nowhere: for questions whose shell saves nothing."""
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.messages: tuple[Message, ...] = ()
+
+    def append(self, message: Message) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class History:
+    """The messages so far, which calls have no result yet, and what was read that others wrote."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self.messages: list[Message] = []
+        self._calls: dict[str, ToolCall] = {}
+        self._open: dict[str, ToolCall] = {}
+        self._read: dict[str, None] = {}
+        for message in transcript.messages:
+            self._note(message)
+
+    def append(self, message: Message) -> str:
+        """Keeps it. Returns why it could not be saved, "" when it was: a conversation goes on without its file."""
+        self._note(message)
+        try:
+            self._transcript.append(message)
+        except GuardError as error:
+            return error.message
+        return ""
+
+    def open_calls(self) -> Sequence[ToolCall]:
+        """Calls without a result, in order."""
+        return tuple(self._open.values())
+
+    def has_call(self, id: str) -> bool:
+        return id in self._calls
+
+    def read_before(self) -> tuple[str, ...]:
+        """What of others' words this conversation has read, for those who decide about what it proposes."""
+        if not self._read:
+            return ()
+        sources = list(self._read)
+        more = f" and {len(sources) - READ_SHOWN} more" if len(sources) > READ_SHOWN else ""
+        return (f"proposed after reading: {'; '.join(sources[-READ_SHOWN:])}{more}",)
+
+    def _note(self, message: Message) -> None:
+        self.messages.append(message)
+        if isinstance(message, Assistant):
+            for call in message.calls:
+                self._calls[call.id] = self._open[call.id] = call
+        elif isinstance(message, Result):
+            self._open.pop(message.call_id, None)
+            if message.untrusted:
+                self._saw(source_of(self._calls.get(message.call_id), message))
+        elif isinstance(message, User) and message.attachments:
+            self._saw("a text that came with the question")
+
+    def _saw(self, source: str) -> None:
+        self._read.pop(source, None)  # the newest stands last
+        self._read[source] = None
+
+
+def source_of(call: ToolCall | None, result: Result) -> str:
+    """Where an output came from, in words: `output of df -h (e-…)`."""
+    arguments = call.arguments if call is not None else {}
+    for name, words in (("command", "output of "), ("path", "file "), ("id", f"{result.name} "), ("what", "probe ")):
+        value = arguments.get(name)
+        if isinstance(value, str) and value:
+            shown = " ".join(value.split())
+            text = f"{words}{shown[:80]}{'…' if len(shown) > 80 else ''}"
+            break
+    else:
+        text = result.name
+    return f"{text} ({result.execution})" if result.execution else text

@@ -1,0 +1,376 @@
+"""One turn of a conversation: ask the brain, use the tools that it wants, ask again, until it is done.
+
+Nothing here prints, asks or knows a protocol: replies come from a `Brain`, tools are used by `Hands`, and everything
+that happens comes out as events. Reads that stand beside each other in one reply run side by side; everything else
+runs alone, in order. Whatever ends a turn, each call has a result before the next request.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from agent.messages import Assistant, Note, Result, ToolCall, User
+from agent.providers.base import BrainError, Reply
+from agent.sessions.cleaning import clean
+from dialogue import events
+from guard.errors import GuardError
+from guard.types import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from agent.messages import Message
+    from agent.providers.base import Sent, Tokens
+    from agent.stop import Stop
+    from dialogue.events import Event
+    from guard.ports import Cancel
+    from guard.redact import Redactor
+
+    T = TypeVar("T")
+    Steps = Generator[Event, None, T]
+    """Events, and then a value for whoever drives it with `yield from`."""
+
+SIDE_BY_SIDE = 8
+"""Reads of one reply that run at once."""
+PROGRESS_S = 2.0
+"""How long a tool runs before it is said, and then how often (a person wonders after two seconds)."""
+LET_END_S = 12.0
+"""How long an interrupted tool gets to end on record: a change that is asked to stop needs up to 8 s."""
+DENIALS = 2
+"""This many denials of one intent end a turn (DESIGN 4)."""
+
+
+class Brain(Protocol):
+    """Where replies come from: one provider, or a chain of them with retries."""
+
+    name: str
+    """Of the entry that would answer now."""
+    model: str
+
+    def reply(
+        self, sent: Sent, *, cancel: Cancel, wrote: Callable[[], bool]
+    ) -> Iterator[str | events.Notice | events.BrainSwitched | Reply]:
+        """Pieces of text as they come; what a person should know meanwhile; one whole `Reply` as the last.
+
+        A `Notice` or `BrainSwitched` after pieces voids these pieces: the reply is asked for again.
+
+        Args:
+            wrote: whether a tool of this turn has changed something; then a failed request is not tried again in a
+                way that could repeat work, and another brain has to be told what ran.
+        Raises:
+            BrainError: no brain could answer.
+            capabilities.jobs.Cancelled: `cancel` was set.
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends connections; safe to call twice and from another thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What came of one tool call: what the model reads, what shells show, and what it means for the turn's end."""
+
+    result: Result
+    completed: events.ToolCompleted
+    about: str = ""
+    """What was asked for, the same text for the same command, file or snapshot; "" for what is no change."""
+    unmet: int = 0
+    """Exit code of the turn if nothing better comes of `about`: 3 needs approval, 4 refused, 5, 6; 0: it was done."""
+    wrote: bool = False
+    """It changed something, or may have."""
+    denied: str = ""
+    """The intent that a person said no to."""
+
+
+class Hands(Protocol):
+    """Uses tools, each call in a thread of its own."""
+
+    def reads(self, call: ToolCall) -> bool:
+        """Whether it only looks, so that it may run beside others."""
+        ...
+
+    def start(self, call: ToolCall, tell: Callable[[Event | Used], None]) -> Running:
+        """Begins; never raises. `tell` gets events and then, exactly once, a `Used`, from another thread."""
+        ...
+
+
+class Running(Protocol):
+    """One tool at work."""
+
+    def last_line(self) -> str:
+        """The last line of output so far, redacted; "" without output."""
+        ...
+
+    def cancel(self) -> None:
+        """Asks it to stop; safe when it is over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one turn may take."""
+
+    replies: int = 100
+    """Requests to the brain."""
+    timeout_s: float = 0.0
+    """For the whole turn; 0: none."""
+    progress_s: float = PROGRESS_S
+
+
+class History(Protocol):
+    """What was said; the session's file stands behind it."""
+
+    def append(self, message: Message) -> str:
+        """Keeps a clean message. Returns why it could not be saved, "" when it was; never raises."""
+        ...
+
+    def open_calls(self) -> Sequence[ToolCall]:
+        """Calls without a result."""
+        ...
+
+    def has_call(self, id: str) -> bool:
+        """Whether a call of this session has had this id."""
+        ...
+
+
+class Turn:
+    """One turn. Make one, read `events` to the end, forget it."""
+
+    def __init__(
+        self,
+        brain: Brain,
+        hands: Hands,
+        history: History,
+        *,
+        sent: Callable[[], Sent],
+        stop: Stop,
+        updates: queue.SimpleQueue[Event | Used | None],
+        redactor: Redactor,
+        limits: Limits,
+    ) -> None:
+        """
+        Args:
+            sent: makes the request of what was said so far.
+            updates: gets what tools tell; `None` wakes whoever waits on it.
+        """
+        self._brain, self._hands, self._history = brain, hands, history
+        self._sent, self._stop, self._updates = sent, stop, updates
+        self._redactor, self._limits = redactor, limits
+        self._unmet: dict[str, tuple[int, str]] = {}
+        self._denied: dict[str, int] = {}
+        self._wrote = False
+        self._unsaved = ""
+        self._tokens = [0, 0]
+        self._cost: float | None = None
+
+    def events(self, user: User, first: Sequence[ToolCall] = ()) -> Iterator[Event]:
+        """Everything that happens, up to and with `TurnCompleted`.
+
+        Args:
+            first: calls that are made before the brain is asked, as if it had made them.
+        """
+        yield events.TurnStarted(self._redactor.text(user.text))
+        yield from self._keep(user)
+        try:
+            if first:
+                yield from self._use((yield from self._keep_reply(Assistant("", tuple(first), brain="offline"))))
+            code = yield from self._rounds()
+        except GuardError as fault:  # a brain that failed, or a cancelled wait
+            code = fault.exit_code
+            if not self._stop.is_set():
+                yield self._error(fault)
+        except Exception as fault:  # one broken reply never ends the session
+            code = 1
+            yield events.Error("internal", f"the turn broke: {type(fault).__name__}", "what ran is on record", "")
+        yield from self._settle("not run: the turn ended before it")
+        waiting = sorted({request for unmet, request in self._unmet.values() if request})
+        if self._stop.is_set():
+            code = self._stop.exit_code
+            why = "it took too long" if code == 124 else "it was interrupted"
+            yield events.Notice(f"the turn ended early: {why}")
+        yield events.TurnCompleted(code, waiting)
+
+    def _rounds(self) -> Steps[int]:
+        """Asks and uses tools until the brain is done; returns the exit code."""
+        for _ in range(self._limits.replies):
+            reply = yield from self._reply()
+            if self._stop.is_set():
+                return self._stop.exit_code
+            if reply.calls and reply.stop == "length":
+                yield from self._settle("not run: your reply was cut by the length limit; call again, shorter", "error")
+                continue
+            if not reply.calls:
+                return (yield from self._end(reply))
+            yield from self._use(reply.calls)
+            if self._stop.is_set():
+                return self._stop.exit_code
+            if any(count >= DENIALS for count in self._denied.values()):
+                yield from self._keep(Note("The person denied the same thing twice, so the turn ended. Leave it."))
+                yield events.Notice("the same was denied twice: the turn ends here")
+                return 4
+        hint = "ask to go on, or allow more with --max-turns"
+        yield events.Error("turn.limit", f"the brain made {self._limits.replies} replies in one turn", "", hint)
+        return 1
+
+    def _reply(self) -> Steps[Reply]:
+        """One reply of the brain, kept."""
+        shown = False
+        stream = self._redactor.stream()
+        reply: Reply | None = None
+        for part in self._brain.reply(self._sent(), cancel=self._stop.token, wrote=lambda: self._wrote):
+            if isinstance(part, str):
+                if text := stream.feed(part):
+                    shown = True
+                    yield events.TextDelta(text)
+            elif isinstance(part, Reply):
+                reply = part
+            else:
+                if shown:
+                    yield events.TextDiscarded()
+                shown, stream = False, self._redactor.stream()
+                yield part
+        if reply is None:
+            raise BrainError("the brain gave no reply", not_done="nothing was run")
+        said = Assistant(reply.text, reply.calls, brain=reply.brain or self._brain.name, model=reply.model)
+        calls = yield from self._keep_reply(said)
+        if shown and not reply.text:
+            yield events.TextDiscarded()
+        for note in reply.notes:
+            yield events.Notice(self._redactor.text(note))
+        yield self._usage(reply.tokens, reply.cost)
+        return replace(reply, calls=calls)
+
+    def _end(self, reply: Reply) -> Steps[int]:
+        """The exit code after a reply that wants no tool."""
+        if reply.stop == "refused":
+            yield events.Error("brain.refused", "the model declined to answer", "nothing more was run", "")
+            return 1
+        if not reply.text.strip():
+            yield events.Error("brain.empty", "the model answered with nothing", "nothing more was run", "ask again")
+            return 1
+        if reply.stop == "length":
+            yield events.Notice("the answer was cut by the model's length limit")
+        return min((unmet for unmet, _ in self._unmet.values()), default=0)
+
+    # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _use(self, calls: Sequence[ToolCall]) -> Steps[None]:
+        """Uses the tools of one reply: neighbouring reads side by side, everything else alone and in order."""
+        waiting = deque(calls)
+        while waiting and not self._stop.is_set():
+            group = [waiting.popleft()]
+            while waiting and self._hands.reads(group[0]) and self._hands.reads(waiting[0]):
+                group.append(waiting.popleft())
+            yield from self._run(group)
+        yield from self._settle("not run: the turn was interrupted before it")
+
+    def _run(self, group: Sequence[ToolCall]) -> Steps[None]:
+        """Runs these calls side by side to their ends, or to LET_END_S after an interrupt."""
+        waiting = deque(group)
+        running: dict[str, tuple[ToolCall, Running, float]] = {}
+        said_s: dict[str, float] = {}
+        give_up_s = 0.0
+        while running or (waiting and not self._stop.is_set()):
+            while waiting and len(running) < SIDE_BY_SIDE and not self._stop.is_set():
+                call = waiting.popleft()
+                began_s = said_s[call.id] = time.monotonic()
+                running[call.id] = (call, self._hands.start(call, self._updates.put), began_s)
+            if self._stop.is_set() and not give_up_s:
+                give_up_s = time.monotonic() + LET_END_S
+                for _, tool, _ in running.values():
+                    tool.cancel()
+            due_s = min(said_s[id] for id in running) + self._limits.progress_s
+            try:
+                update = self._updates.get(timeout=max(0.0, min(due_s, give_up_s or due_s) - time.monotonic()))
+            except queue.Empty:
+                now_s = time.monotonic()
+                if give_up_s and now_s >= give_up_s:
+                    for call, _, _ in running.values():
+                        yield from self._lost(call)
+                    return
+                for id, (_, tool, began_s) in running.items():
+                    if now_s - said_s[id] >= self._limits.progress_s:
+                        said_s[id] = now_s
+                        yield events.ToolProgress(id, int((now_s - began_s) * 1000), tool.last_line())
+                continue
+            if isinstance(update, Used):
+                if running.pop(update.result.call_id, None) is not None:
+                    yield from self._take(update)
+            elif update is not None:
+                yield update
+
+    def _take(self, used: Used) -> Steps[None]:
+        """Keeps a result and what it means for the end of the turn."""
+        self._wrote = self._wrote or used.wrote
+        if used.denied:
+            self._denied[used.denied] = self._denied.get(used.denied, 0) + 1
+        if used.about:
+            self._unmet.pop(used.about, None)
+            if used.unmet:
+                self._unmet[used.about] = (used.unmet, used.completed.request or "")
+        yield from self._keep(used.result)
+        yield used.completed
+
+    def _lost(self, call: ToolCall) -> Steps[None]:
+        """A call that did not end in time after an interrupt."""
+        text = "interrupted; it may have run: verify before you do it again"
+        self._wrote = self._wrote or not self._hands.reads(call)
+        yield from self._keep(Result(call.id, call.name, text, Status.UNKNOWN))
+        yield events.ToolCompleted(call.id, Status.UNKNOWN, output=text)
+
+    def _settle(self, text: str, status: str = Status.CANCELLED) -> Steps[None]:
+        """Gives each call without a result one, so that no request ever holds an open call."""
+        for call in self._history.open_calls():
+            yield from self._keep(Result(call.id, call.name, text, status))
+            yield events.ToolCompleted(call.id, status, output=text)
+
+    def settle_quietly(self) -> None:
+        """For a turn whose reader went away: calls without a result get one all the same."""
+        for _ in self._settle("interrupted; it may have run: verify before you do it again", Status.UNKNOWN):
+            pass
+
+    # ── small things ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _keep(self, message: Message) -> Steps[Message]:
+        """Keeps it without secrets, and returns it so."""
+        kept = clean(message, self._redactor)
+        why = self._history.append(kept)
+        if why and why != self._unsaved:
+            yield events.Notice(f"the conversation is not being saved: {why}")
+        self._unsaved = why
+        return kept
+
+    def _keep_reply(self, said: Assistant) -> Steps[tuple[ToolCall, ...]]:
+        """Keeps a reply before anything of it runs; returns its calls as they are to run, under ids of their own."""
+        own: list[ToolCall] = []
+        for call in said.calls:
+            id, number = call.id, len(own)
+            while not id or self._history.has_call(id) or any(id == other.id for other in own):
+                number += 1
+                id = f"t-{number}"
+            own.append(replace(call, id=id))
+        kept = yield from self._keep(replace(said, calls=tuple(own)))
+        assert isinstance(kept, Assistant)
+        if kept.text:
+            yield events.Text(kept.text)
+        for shown in kept.calls:
+            yield events.ToolRequested(shown.id, shown.name, shown.arguments)
+        # What runs is what was asked for; only ids and names are those that stand in the session.
+        pairs = zip(own, kept.calls, strict=False)
+        return tuple(replace(call, id=shown.id, name=shown.name) for call, shown in pairs)
+
+    def _usage(self, tokens: Tokens, cost: float | None) -> Event:
+        self._tokens[0] += tokens.input
+        self._tokens[1] += tokens.output
+        if cost is not None:
+            self._cost = (self._cost or 0.0) + cost
+        return events.Usage(self._tokens[0], self._tokens[1], self._cost)
+
+    def _error(self, fault: GuardError) -> Event:
+        return events.Error(**{name: self._redactor.text(text) for name, text in fault.as_json().items()})

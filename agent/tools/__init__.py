@@ -1,0 +1,1 @@
+"""Tools that only a conversation has."""

@@ -1,0 +1,234 @@
+"""The tools of one conversation: which there are, and each call run in a thread of its own.
+
+A tool's answer is an object of `capabilities`; here it becomes what the model reads (`agent.results`), what shells show
+and what it means for the end of the turn. Bad arguments and broken tools are answers too: a model reads them and goes
+on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent.loop import Used
+from agent.messages import Result, ToolCall
+from agent.results import MOST_CHARACTERS, result_text
+from agent.tools.ask_user import NAME as ASK_USER
+from agent.tools.ask_user import ask_user_tool
+from capabilities import approvals, files, ops, probe, snapshots
+from capabilities.bounded import json_text
+from capabilities.call import Call
+from capabilities.jobs import Cancelled, Jobs
+from capabilities.registry import Registry, checked
+from capabilities.run import bash_tool
+from dialogue import events
+from dialogue.confirm import DENIED, EXPIRED, UNANSWERED
+from guard.errors import GuardError
+from guard.types import Status
+from runbooks import tool as runbook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import execution
+    from agent.asking import Asks
+    from capabilities.jobs import Job
+    from capabilities.registry import JSON, Tool
+    from dialogue.events import Event
+
+CHANGES = {"ops_exec": "command", "write": "path", "edit": "path", "ops_rollback": "id"}
+"""Tools that change a machine, and the argument that says what."""
+BEGINS = frozenset(("bash", "ops_exec", "read", "write", "edit"))
+"""Tools whose work begins with an execution; the others have begun when they are called."""
+OUR_WORDS = frozenset(("ops_check", "ops_approve", "ops_revoke", "ops_resolve", "ops_snapshot", ASK_USER))
+"""Tools whose answers are opsagent's own words, or the person's. All others may hold what others wrote: output, files,
+names of files, commands of other clients."""
+TIME_LIMIT_S = 8.0
+"""How long the end of a conversation waits until what was stopped is on record."""
+
+_UNMET = {
+    Status.NEEDS_STAMP: 3,
+    UNANSWERED: 3,
+    EXPIRED: 3,
+    Status.REFUSED: 4,
+    DENIED: 4,
+    Status.SNAPSHOT_FAILED: 5,
+    Status.UNKNOWN: 6,
+}
+"""Statuses of a change that did not come about, and what a turn ends with if nothing better follows."""
+
+
+class Toolset:
+    """`agent.loop.Hands` over `capabilities`."""
+
+    def __init__(
+        self,
+        guard: execution.Guard,
+        *,
+        cwd: str,
+        shell: str,
+        session: str,
+        client: str = "",
+        asks: Asks | None = None,
+    ) -> None:
+        """
+        Args:
+            cwd: absolute; where commands run.
+            asks: how the person of this conversation is asked; None where nobody can be.
+        """
+        self._guard = guard
+        self._asks = asks
+        self._base = Call(cwd, shell, client=client, session=session, confirm=asks)
+        self._jobs = Jobs()
+        self._requests: dict[str, str] = {}
+        self.tools: tuple[Tool, ...] = tuple(self._made(self._base))
+        self._known = Registry(self.tools)
+
+    def reads(self, call: ToolCall) -> bool:
+        """Whether it only looks. A question to the person stands alone: two at once confuse."""
+        return call.name in self._known and call.name != ASK_USER and self._known.tool(call.name).hints.read_only
+
+    def start(self, call: ToolCall, tell: Callable[[Event | Used], None]) -> _Running:
+        """Begins the call; `tell` gets its events and then one `Used`, from the call's thread."""
+        job = self._jobs.start(call.name, lambda job: self._answer(call, job, tell))
+        job.when_done(lambda: tell(self._used(call, job)))
+        return _Running(job)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person can be asked."""
+        return self._asks is not None
+
+    def cancel_all(self) -> None:
+        """Asks whatever runs to stop, and waits for nothing."""
+        self._jobs.cancel_all(0.0)
+
+    def close(self) -> None:
+        """Stops what runs, and waits a moment until it is on record."""
+        self._jobs.cancel_all(TIME_LIMIT_S)
+
+    def _made(self, call: Call) -> Iterator[Tool]:
+        guard, jobs = self._guard, self._jobs
+        yield bash_tool(guard, call)
+        yield files.read_tool(guard, call, jobs)
+        yield runbook.runbook_tool(guard, call)
+        yield probe.probe_tool(guard, call)
+        yield from ops.tools(guard, call, jobs)
+        yield approvals.approve_tool(guard, call)
+        yield approvals.revoke_tool(guard, call)
+        yield approvals.resolve_tool(guard, call)
+        yield snapshots.snapshot_tool(guard, call)
+        yield snapshots.rollback_tool(guard, call)
+        yield ask_user_tool(self._asks)
+
+    def _answer(self, call: ToolCall, job: Job, tell: Callable[[Event | Used], None]) -> JSON:
+        """Runs the tool; in the job's thread."""
+        tool = self._known.tool(call.name)
+        if call.fault:
+            raise _Unusable(call.fault, not_done="nothing was run", hint="call again with one JSON object")
+        arguments = checked(tool, call.arguments)
+
+        def began(execution: str) -> None:
+            job.began(execution)
+            tell(events.ToolStarted(call.id, execution))
+
+        if call.name not in BEGINS:
+            tell(events.ToolStarted(call.id))
+        mine = Call(
+            self._base.cwd,
+            self._base.shell,
+            client=self._base.client,
+            call_id=call.id,
+            session=self._base.session,
+            cancel=job.cancel_token,
+            on_output=job.transcript.feed,
+            on_begin=began,
+            confirm=self._asks,
+        )
+        (made,) = (one for one in self._made(mine) if one.name == call.name)
+        answer = made.run(arguments)
+        if output_file := answer.get("output_file"):
+            self._jobs.saved(output_file)
+        if answer.get("truncated") and answer.get("status") != Status.RUNNING:
+            self._jobs.keep(job)
+        return answer
+
+    def _used(self, call: ToolCall, job: Job) -> Used:
+        """What the call came to; never raises."""
+        took_ms = int(job.took_s * 1000)
+        if job.answer is None:
+            text, status, code = self._failure(call, job)
+            result = Result(call.id, call.name, text, status, job.execution)
+            completed = events.ToolCompleted(call.id, status, job.execution or None, text, None, took_ms)
+            about = self._about(call) if code else ""
+            return Used(result, completed, about, code, wrote=bool(job.execution) and not self.reads(call))
+        answer = job.answer
+        status = str(answer.get("status", Status.SUCCEEDED))
+        execution = str(answer.get("execution") or job.execution or "")
+        text = result_text(answer)
+        foreign = call.name not in OUR_WORDS and (bool(execution) or call.name not in BEGINS or "content" in answer)
+        request = answer.get("request") if isinstance(answer.get("request"), str) else None
+        completed = events.ToolCompleted(
+            call.id, status, execution or None, _shown(answer, text), answer.get("exit_code"), took_ms, request
+        )
+        about = self._about(call, request)
+        return Used(
+            Result(call.id, call.name, text, status, execution, foreign),
+            completed,
+            about,
+            _UNMET.get(status, 0) if about else 0,
+            wrote=call.name in CHANGES and bool(execution) and answer.get("level") != "R0",
+            denied=about if status == DENIED else "",
+        )
+
+    def _about(self, call: ToolCall, request: str | None = None) -> str:
+        """What a call wants changed: the same text for a command and for the request that was kept of it."""
+        if call.name == "ops_approve":
+            wanted = str(call.arguments.get("request") or f"ops_exec {call.arguments.get('command')}")
+            return self._requests.get(wanted, wanted)
+        if call.name not in CHANGES:
+            return ""
+        about = f"{call.name} {call.arguments.get(CHANGES[call.name])}"
+        if request:
+            self._requests[request] = about
+        return about
+
+    def _failure(self, call: ToolCall, job: Job) -> tuple[str, str, int]:
+        """Text, status and exit code for a call that gave no answer."""
+        error = job.error
+        if isinstance(error, Cancelled):
+            return "not run: the turn was interrupted", Status.CANCELLED, 0
+        if isinstance(error, GuardError):
+            described = {name: value for name, value in error.as_json().items() if value}
+            text = json_text({"error": {name: self._guard.redactor.text(value) for name, value in described.items()}})
+            return text[:MOST_CHARACTERS], "error", error.exit_code if error.exit_code in (3, 4, 5, 6, 7) else 0
+        began = "it is not known how far it came: ops_executions tells what was run" if job.execution else ""
+        return f"{call.name} broke: {type(error).__name__}. {began}".strip(), "error", 0
+
+
+class _Unusable(GuardError):
+    """Arguments that could not be read."""
+
+    code = "usage.arguments"
+    exit_code = 2
+
+
+class _Running:
+    """`agent.loop.Running` over a job."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def last_line(self) -> str:
+        size = len(self._job.transcript)
+        lines = self._job.transcript.page(max(0, size - 400), 400).text.rstrip().splitlines()
+        return lines[-1] if lines else ""
+
+    def cancel(self) -> None:
+        self._job.cancel()
+
+
+def _shown(answer: dict[str, Any], text: str) -> str:
+    """What a shell shows of an answer: the output where there is one."""
+    outputs = [answer[name] for name in ("stdout", "stderr", "content", "output", "answer") if answer.get(name)]
+    shown = "\n".join(one.rstrip("\n") for one in outputs if isinstance(one, str))
+    return shown[:MOST_CHARACTERS] if shown else text
