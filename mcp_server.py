@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 from capabilities import approvals, files, ops, probe, snapshots
 from capabilities.bounded import fitted, json_text
 from capabilities.call import AnswerNeeded, Call
-from capabilities.consent import TTL_S as FORM_TTL_S
-from capabilities.consent import Sealer
+from capabilities.consent import FormConfirm, Sealer
 from capabilities.jobs import Jobs
 from capabilities.registry import Registry
 from capabilities.run import bash_tool
@@ -37,11 +36,10 @@ from mcp_wire.sdk import load_sdk
 from runbooks import tool as runbook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import execution
     from capabilities.jobs import Job
     from capabilities.registry import JSON, Tool
+    from dialogue.confirm import Confirm
 
 INSTRUCTIONS = """opsagent gives you guarded hands on this machine. Every command is read as shell syntax and judged:
 R0 only reads · R1 small and reversible · R2 high risk or not understood · R3 irreversible.
@@ -173,7 +171,7 @@ class Service:
                 cancel=job.cancel_token,
                 on_output=job.transcript.feed,
                 on_begin=job.began,
-                asker=self._asker(job, ctx, loop),
+                confirm=self._confirm(job, ctx, loop),
             )
             # Reading the log for a stop takes milliseconds; what only reads needs to know of none.
             guard = self._guard_now() if params.name in _STOPPABLE else self._guard
@@ -195,25 +193,25 @@ class Service:
         finally:
             self._in_flight -= 1
 
-    def _asker(self, job: Job, ctx: Any, loop: asyncio.AbstractEventLoop) -> Callable[..., tuple[object, JSON]] | None:
+    def _confirm(self, job: Job, ctx: Any, loop: asyncio.AbstractEventLoop) -> Confirm | None:
         """How this client's person is asked: by a request of ours, or with an answer that comes with the next call."""
         declared = ctx.session.client_capabilities
         form = declared.elicitation if declared is not None else None
         if form is None or (form.form is None and form.url is not None):
             return None
         if not ctx.session.can_send_request:
-            return lambda purpose, text, schema, state: self._brought(ctx, purpose, text, schema, state)
+            return FormConfirm(lambda purpose, text, schema, state, _: self._brought(ctx, purpose, text, schema, state))
 
-        def ask(purpose: str, text: str, schema: JSON, state: JSON) -> tuple[object, JSON]:
+        def ask(purpose: str, text: str, schema: JSON, state: JSON, timeout_s: float) -> tuple[object, JSON]:
             asked = asyncio.run_coroutine_threadsafe(_elicit(ctx, text, schema), loop)
-            until = time.monotonic() + FORM_TTL_S
+            until = time.monotonic() + timeout_s
             while time.monotonic() < until and not job.cancel_token.is_set():
                 with contextlib.suppress(TimeoutError):
                     return asked.result(ASK_CHECK_S), state
             asked.cancel()
             return None, state
 
-        return ask
+        return FormConfirm(ask)
 
     def _brought(self, ctx: Any, purpose: str, text: str, schema: JSON, state: JSON) -> tuple[object, JSON]:
         params = ctx.params or {}

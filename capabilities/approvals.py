@@ -2,151 +2,91 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import core
 import execution
-from capabilities import consent
+from capabilities.asking import ASK_TIMEOUT_S, answered, consent_of, later, settle
 from capabilities.ops import COMMAND, ID, NoSuchRecord, answer_schema
+from capabilities.questions import Wanted, require_approvable, resolution
 from capabilities.registry import JSON, BadArguments, Tool, hints_of, parameters
-from capabilities.rollback_shapes import foreseen_words
 from capabilities.shapes import stamp_object
-from dialogue.confirm import APPROVED, DENIED, Ask
-from guard.bound import DEFAULT_TTL_S, MIN_TTL_S, NO_OPTIONS, RESOLUTIONS, Consent
-from guard.errors import ApprovalChanged, NotPermitted, UsageError
-from guard.types import Level, Status, Verdict
+from dialogue.confirm import APPROVED, DENIED
+from guard.bound import DEFAULT_TTL_S, MIN_TTL_S, RESOLUTIONS
+from guard.errors import NotPermitted, UsageError
+from guard.types import Level, Status
 
 if TYPE_CHECKING:
+    from capabilities.asking import Settled
     from capabilities.call import Call
-    from guard.bound import Binding, SnapshotOptions
-    from guard.types import Assessment, Request
 
 
-class _Question:
-    """One request, judged and bound as it is now."""
+def approve_tool(guard: execution.Guard, call: Call, *, host_counts: bool = False) -> Tool:
+    """`ops_approve`: asks the person in the caller's own way where there is one, else says where they answer.
 
-    def __init__(self, guard: execution.Guard, request: Request, id: str, options: SnapshotOptions) -> None:
-        from acting import approving, rollback
-
-        self.request = request
-        self.id = id
-        self.assessment: Assessment = execution.assess(request, guard)
-        decision = self.assessment.decision
-        if decision.verdict == Verdict.RUN:
-            raise UsageError("this needs no approval", not_done="nothing was asked", hint="ops_exec runs it")
-        if decision.verdict == Verdict.REFUSE and not decision.forceable:
-            raise NotPermitted(decision.text, not_done="nothing was asked")
-        self.plan = approving.plan_of(request, self.assessment, options)
-        self.foreseen = rollback.foreseen(self.plan, guard)
-        self.binding: Binding = approving.bind(request, self.assessment, guard, options)
-
-    def ask(self) -> Ask:
-        """Everything that is asked for."""
-        assessment, request = self.assessment, self.request
-        ambient = tuple(f"points at {name} {text}" for name, text in sorted(self.binding.shown.items()))
-        effects = tuple(f"{effect.kind} {effect.object}".strip() for effect in assessment.effects)
-        saved, not_saved = foreseen_words(self.foreseen)
-        return Ask(
-            id=self.id,
-            target=request.target,
-            host=os.uname().nodename,
-            user=consent.user_name(),
-            cwd=request.cwd,
-            command=request.command,
-            level=assessment.level.name,
-            reasons=tuple(reason.text for reason in assessment.reasons),
-            effects=(*ambient, *effects),
-            reversible=assessment.reversible,
-            snapshot_plan=saved,
-            not_bound=self.binding.unbound,
-            must_type="",
-            why=request.why,
-            expires_at="",
-            saved_paths=self.foreseen.paths,
-            not_saved=not_saved,
-        )
-
-
-def approve_tool(guard: execution.Guard, call: Call) -> Tool:
-    """`ops_approve`: asks the person through the host's own form where that is possible, else says where to answer."""
+    Args:
+        host_counts: the host's own prompt on this call may be the answer (`capabilities.consent.HostConfirm`).
+    """
 
     def run(arguments: JSON) -> JSON:
-        question, options = _question(guard, call, arguments)
-        ttl_s = int(arguments.get("ttl_s", DEFAULT_TTL_S))
-        code = consent.new_code() if question.assessment.level > Level.R1 else ""
-        text = consent.words(question.ask(), code, ttl_s=ttl_s, before=_denied(guard, question))
-        kept_away = consent.askable(question.assessment.level, text)
-        if guard.ledger.answers.unresolved(question.request, question.assessment):
-            kept_away = "a run that touches the same things has no end on record; a person looks at it first"
-        if kept_away or call.asker is None:
-            return _elsewhere(question, kept_away or "this client cannot ask its user")
-        state: JSON = {
-            "code": code,
-            "sha256": consent.sha256_of(text),
-            "digest": question.binding.digest,
-            "ttl_s": ttl_s,
-        }
-        response, state = call.asker(f"approve {question.id}", text, consent.form(code), state)
-        answer = consent.answer_of(response, state["sha256"], state["code"])
-        if answer.outcome == DENIED:
-            guard.ledger.answers.deny(question.request, request_id=question.id, assessment=question.assessment)
-            return {"format": 1, "status": DENIED, "request": question.id, "next": "the person said no: leave it"}
-        if answer.outcome != APPROVED:
-            return {**_elsewhere(question, "nobody answered"), "status": answer.outcome}
-        # The person may have taken a while: what is approved is what was shown, or nothing.
-        now = _Question(guard, question.request, question.id, options)
-        if now.binding.digest != state["digest"]:
-            raise ApprovalChanged(
-                "something changed since it was shown", not_done="nothing was approved", hint="ops_approve asks again"
-            )
-        from guard.ledger.answers import ToApprove
-
-        (stamp,) = guard.ledger.answers.approve(
-            [ToApprove(now.request, now.assessment, now.binding, question.id)],
-            Consent(
-                consent.CONSENT,
-                state["sha256"],
-                shell=call.shell,
-                client=call.client,
-                session=call.session,
-                call_id=call.call_id,
-            ),
-            ttl_s=state["ttl_s"],
-        )
+        wanted = _wanted(guard, call, arguments)
+        settled = settle(wanted, guard, call, ttl_s=int(arguments.get("ttl_s", DEFAULT_TTL_S)))
+        if settled.stamp is None:
+            return not_approved(settled)
         return {
             "format": 1,
             "status": APPROVED,
-            "request": question.id,
-            "stamp": stamp_object(stamp),
+            "request": wanted.id,
+            "stamp": stamp_object(settled.stamp),
             "next": "ops_exec with exactly this command",
         }
 
     return Tool(
         "ops_approve",
-        "Asks the person to approve a request (a-…) or a command. Only their own answer counts; what you pass is shown "
-        "to them and approves nothing. Where they cannot be asked here, `next` is the line for them.",
+        _HOST_COUNTS if host_counts else _ASKS,
         parameters(
             {},
             {
                 "request": ID,
                 "command": COMMAND,
                 "ttl_s": {"type": "integer", "minimum": MIN_TTL_S, "maximum": DEFAULT_TTL_S},
-                "force": {"type": "boolean", "description": "no effect: R3 is approved on a terminal"},
+                "force": {"type": "boolean", "description": "no effect: for R3 the person types what it destroys"},
                 "why": {"type": "string", "maxLength": 2000},
             },
         ),
-        hints_of(Level.R3),
+        # Where the host's prompt is the approval, the host has to prompt; elsewhere nothing here runs anything.
+        hints_of(Level.R3 if host_counts else Level.R1),
         run,
         answer_schema("status"),
     )
 
 
-def _question(guard: execution.Guard, call: Call, arguments: JSON) -> tuple[_Question, SnapshotOptions]:
-    if ("request" in arguments) == ("command" in arguments):
-        raise BadArguments(
-            "ops_approve takes either request or command", not_done="nothing was asked", hint="ops_list shows requests"
-        )
+_ASKS = (
+    "Asks the person to approve a request (a-…) or a command. Only their own answer counts; what you pass is shown "
+    "to them and approves nothing. Where they cannot be asked here, `next` is the line for them."
+)
+_HOST_COUNTS = (
+    "Approves a command if the person allows this very call; pass `command` exactly (and `request` if you have it), "
+    "so that they see it. Some commands are never approved this way: then `next` is the line for the person."
+)
+
+
+def not_approved(settled: Settled) -> JSON:
+    """The answer when there is no yes: what the person said, or where they can say it."""
+    if settled.outcome == DENIED:
+        return {"format": 1, "status": DENIED, "request": settled.request, "next": f"{settled.because}: leave it"}
+    return {
+        "format": 1,
+        "status": settled.outcome if settled.was_asked else Status.NEEDS_STAMP,
+        "request": settled.request,
+        "because": settled.because,
+        "next": f"opsx approve {settled.request}" + (" --force" if settled.is_irreversible else ""),
+    }
+
+
+def _wanted(guard: execution.Guard, call: Call, arguments: JSON) -> Wanted:
+    """The kept request that is meant; a command is kept first, so that it can be answered anywhere."""
+    command = arguments.get("command")
     if "request" in arguments:
         kept = guard.ledger.request(arguments["request"])
         if kept is None:
@@ -160,35 +100,27 @@ def _question(guard: execution.Guard, call: Call, arguments: JSON) -> tuple[_Que
                 not_done="nothing was asked",
                 hint=f"the person answers it with: opsx approve {kept.id}",
             )
-        return _Question(guard, kept.request(), kept.id, kept.options), kept.options
-    request = call.request(arguments["command"], why=arguments.get("why", ""))
-    core.require_command(request.command)
-    execution.require_cwd(request.cwd)
-    question = _Question(guard, request, "", NO_OPTIONS)
+        if command not in (None, kept.command):
+            raise BadArguments(
+                f"{kept.id} is for another command", not_done="nothing was asked", hint="pass one of the two"
+            )
+        return Wanted.of_kept(kept)
+    if command is None:
+        raise BadArguments(
+            "ops_approve takes a request or a command", not_done="nothing was asked", hint="ops_list shows requests"
+        )
     from acting import approving
 
-    environment = approving.environment_to_keep(question.assessment, guard)
-    question.id = guard.ledger.keep_request(request, question.assessment, NO_OPTIONS, environment)
-    return question, NO_OPTIONS
-
-
-def _elsewhere(question: _Question, because: str) -> JSON:
-    force = " --force" if question.assessment.level == Level.R3 else ""
-    return {
-        "format": 1,
-        "status": Status.NEEDS_STAMP,
-        "request": question.id,
-        "because": because,
-        "next": f"opsx approve {question.id}{force}",
-    }
-
-
-def _denied(guard: execution.Guard, question: _Question) -> tuple[str, ...]:
-    denial = guard.ledger.answers.denial_of(question.request, question.assessment)
-    if denial is None:
-        return ()
-    reason = f": {denial.reason}" if denial.reason else ""
-    return (f"you denied this at {denial.at}{reason}",)
+    request = call.request(command, why=arguments.get("why", ""))
+    core.require_command(request.command)
+    execution.require_cwd(request.cwd)
+    assessment = execution.assess(request, guard)
+    require_approvable(assessment, force=True)
+    environment = approving.environment_to_keep(assessment, guard)
+    kept = guard.ledger.request(guard.ledger.keep_request(request, assessment, environment=environment))
+    if kept is None:
+        raise NoSuchRecord("the request is gone already", not_done="nothing was asked", hint="ask again")
+    return Wanted.of_kept(kept)
 
 
 def revoke_tool(guard: execution.Guard, call: Call) -> Tool:
@@ -209,7 +141,7 @@ def revoke_tool(guard: execution.Guard, call: Call) -> Tool:
 
 
 def resolve_tool(guard: execution.Guard, call: Call) -> Tool:
-    """`ops_resolve`: proposes, with evidence, how an unknown run ended. A person decides."""
+    """`ops_resolve`: proposes, with evidence, how an unknown run ended. A person decides, here if they can be asked."""
 
     def run(arguments: JSON) -> JSON:
         id, outcome = arguments["id"], arguments["outcome"]
@@ -234,6 +166,17 @@ def resolve_tool(guard: execution.Guard, call: Call) -> Tool:
             client=call.client,
             session=call.session,
         )
+        answer = None
+        if call.confirm is not None:
+            expires_at = later(guard.clock.utc(), ASK_TIMEOUT_S)
+            ask = resolution(found, outcome, arguments["evidence"], guard, expires_at=expires_at)
+            answer = answered(ask, call)
+        if answer is not None and answer.outcome == APPROVED:
+            evidence = f"{arguments['evidence']} (proposed by {call.actor}, confirmed by the person)"
+            guard.ledger.answers.resolve(id, outcome, evidence=evidence, consent=consent_of(answer, call))
+            return {"format": 1, "status": "resolved", "id": id, "outcome": outcome, "next": None}
+        if answer is not None and answer.outcome == DENIED:
+            return {"format": 1, "status": DENIED, "id": id, "next": "the person does not think so: look again"}
         flag = "--done" if outcome == "done" else "--not-done"
         return {"format": 1, "status": "proposed", "id": id, "next": f"for the person: opsx resolve {id} {flag}"}
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dialogue.confirm import Confirm
     from guard.ports import Cancel
 
 
@@ -42,10 +43,8 @@ class Call:
     """Gets `stdout`/`stderr` and redacted bytes as they come."""
     on_begin: Callable[[str], None] | None = None
     """Gets the execution's id before it runs."""
-    asker: Callable[[str, str, dict[str, Any], dict[str, Any]], tuple[object, dict[str, Any]]] | None = None
-    """Asks the person in front of the caller: (purpose, text, form, state) → (what came back, the state that was asked
-    with). Raises AnswerNeeded where the answer comes with another call. None: nobody can be asked through this caller.
-    """
+    confirm: Confirm | None = None
+    """Asks the person in front of the caller. None: nobody can be asked through this caller."""
 
     def request(self, command: str, *, target: str = LOCAL, why: str = "") -> Request:
         """The command as a request of this caller."""

@@ -9,54 +9,40 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
-import pwd
 import secrets
 import threading
 from typing import TYPE_CHECKING, Any
 
-from dialogue.confirm import APPROVED, CANCELLED, DENIED, UNANSWERED, Answer, Ask
-from guard import render
+from capabilities.asking import ASK_TIMEOUT_S
+from dialogue.confirm import APPROVED, CANCELLED, COMMAND, DENIED, RESOLVE, ROLLBACK, UNANSWERED, Answer, Ask
+from dialogue.screen import screen_of
+from guard.errors import ApprovalChanged
 from guard.types import Level
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dialogue.confirm import Confirm
+
 JSON = dict[str, Any]
 
 CONSENT = "elicitation"
+HOST = "host"
 YES, NO = "approve exactly this, once", "do not run it"
+_QUESTIONS = {
+    COMMAND: "opsagent asks: may this be run?",
+    ROLLBACK: "opsagent asks: may this be taken back?",
+    RESOLVE: "opsagent asks: is this how it ended?",
+}
+COLUMNS = 4_000
+"""Hosts wrap by themselves, in windows of any width."""
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTWXYZ"
 """Digits and letters that stay apart when they are read from one screen and typed into another field."""
 CODE_LENGTH = 5
-TTL_S = 300.0
-"""How long a form may stay open: after that the facts are judged anew."""
 MOST_OPEN = 100
 """Forms that are open at once; the oldest goes first."""
 MOST_TEXT = 8_000
 """Hosts show forms in small windows; a longer request is approved where it can be scrolled: on a terminal."""
-
-
-MARGIN = "  | "
-"""Stands before each line of the command, so that none of it can pass for a line of ours."""
-
-
-def user_name() -> str:
-    """Whom commands run as, for people."""
-    uid = os.geteuid()
-    try:
-        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
-    except KeyError:
-        return f"uid {uid}"
-
-
-def askable(level: Level, text: str) -> str:
-    """Why a request cannot be asked through a host's form; "" when it can."""
-    if level > Level.R2:
-        return "what is irreversible is approved on a terminal only"
-    if len(text) > MOST_TEXT:
-        return "it is too long for a host's form"
-    return ""
 
 
 def new_code() -> str:
@@ -64,33 +50,10 @@ def new_code() -> str:
     return "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
 
 
-def words(ask: Ask, code: str, *, ttl_s: int, before: tuple[str, ...] = ()) -> str:
-    """Everything that is being approved, with everything that is not ours made visible; the asker's words last.
-
-    Args:
-        before: what was said about this earlier, such as a denial.
-    """
-    shown = render.visible
-    one = render.visible_line
-    lines = [
-        f"opsagent: approve a {ask.level} command on {one(ask.target)} ({one(ask.host)})?",
-        f"user {one(ask.user)}, folder {one(ask.cwd)}",
-        "",
-        *(f"{MARGIN}{line}" for line in shown(ask.command).split("\n")),
-        "",
-    ]
-    lines += [f"why {ask.level}: {one(reason)}" for reason in ask.reasons]
-    lines += [f"does: {one(effect)}" for effect in ask.effects]
-    lines.append(f"can be undone: {ask.reversible}")
-    lines += [f"saved first: {one(item)}" for item in ask.snapshot_plan]
-    lines += [f"NOT saved: {one(item)}" for item in ask.not_saved]
-    lines += [f"not bound: {one(item)}" for item in ask.not_bound]
-    lines += [f"before: {one(text)}" for text in before]
-    lines.append(f"request {ask.id}; the approval holds for one run, {ttl_s} s long")
-    if ask.why:
-        lines += ["", f"the asker says: {one(ask.why)}"]
-    lines += ["", f"To approve, type the code {code}." if code else f"To approve, choose: {YES}."]
-    return "\n".join(lines)
+def words(ask: Ask, code: str) -> str:
+    """Everything that is being approved, as it is shown everywhere, and how to say yes. Lines are not wrapped."""
+    how = f"type the code {code}" if code else f"choose: {YES}"
+    return f"{_QUESTIONS[ask.kind]}\n\n{screen_of((ask,), COLUMNS)}\nTo approve, {how}."
 
 
 def form(code: str) -> JSON:
@@ -143,6 +106,78 @@ def answer_of(response: object, sha256: str, code: str) -> Answer:
     return Answer(DENIED if content == {"answer": NO} else UNANSWERED, CONSENT, sha256)
 
 
+class FormConfirm:
+    """Asks through the host's form. Never what is irreversible, too long for a form, or needs a look at the machine."""
+
+    def __init__(self, asker: Callable[[str, str, JSON, JSON, float], tuple[object, JSON]]) -> None:
+        """Args: asker: (purpose, text, form, state, timeout_s) → (what came back, the state that was asked with).
+
+        It raises `capabilities.call.AnswerNeeded` where the answer comes with another call.
+        """
+        self._asker = asker
+
+    def ask(self, ask: Ask, *, timeout_s: float) -> Answer:
+        """Shows the form and waits.
+
+        Raises:
+            ApprovalChanged: the answer is to a form that showed something else by now.
+        """
+        code = new_code() if ask.level not in (Level.R0.name, Level.R1.name) else ""
+        text = words(ask, code)
+        if why_not := _no_form_for(ask, text):
+            return Answer(UNANSWERED, CONSENT, reason=why_not)
+        state: JSON = {"code": code, "sha256": sha256_of(text), "digest": ask.digest}
+        response, state = self._asker(f"{ask.kind} {ask.id}", text, form(code), state, timeout_s)
+        answer = answer_of(response, state["sha256"], state["code"])
+        if answer.outcome == APPROVED and state["digest"] != ask.digest:
+            raise ApprovalChanged(
+                "something changed since it was shown", not_done="nothing was approved", hint="ask for it again"
+            )
+        return answer
+
+
+def _no_form_for(ask: Ask, text: str) -> str:
+    """Why a request cannot be asked through a host's form; "" when it can."""
+    if ask.must_type:
+        return "what is irreversible is approved on a terminal only"
+    if ask.resolves:
+        return "a run that touches the same things has no end on record; a person looks at it first"
+    if len(text) > MOST_TEXT:
+        return "it is too long for a host's form"
+    return ""
+
+
+class HostConfirm:
+    """Takes the host's own prompt on this call for the person's answer, where the configuration says that it counts.
+
+    Nothing proves that there was a prompt, or what it showed. So it counts only for what the call's own arguments
+    spelled out, and never for what must not be waved through; that goes to `otherwise`.
+    """
+
+    def __init__(self, command: str, otherwise: Confirm | None) -> None:
+        """Args: command: as it stands in the call's arguments, "" when it does not."""
+        self._command = command
+        self._otherwise = otherwise
+
+    def ask(self, ask: Ask, *, timeout_s: float) -> Answer:
+        """Answers at once, or asks the other way."""
+        why_not = self._no_host_for(ask)
+        if not why_not:
+            return Answer(APPROVED, HOST, sha256_of(f"{ask.command}\n{ask.fingerprint}"))
+        if self._otherwise is not None:
+            return self._otherwise.ask(ask, timeout_s=timeout_s)
+        return Answer(UNANSWERED, HOST, reason=why_not)
+
+    def _no_host_for(self, ask: Ask) -> str:
+        if ask.kind != COMMAND or ask.must_type or ask.resolves:
+            return "a host's prompt does not count for what is irreversible, for a rollback, or beside an unknown run"
+        if ask.sensitive:
+            return f"a host's prompt does not count for this: {'; '.join(ask.sensitive)}"
+        if not self._command:
+            return "a host's prompt shows only what the call says: call ops_approve with the command itself"
+        return ""
+
+
 class Sealer:
     """Marks that the client carries for us and cannot make, change, keep, or use twice.
 
@@ -150,7 +185,7 @@ class Sealer:
     time is over, and once.
     """
 
-    def __init__(self, boot_s: Callable[[], float], *, ttl_s: float = TTL_S) -> None:
+    def __init__(self, boot_s: Callable[[], float], *, ttl_s: float = ASK_TIMEOUT_S) -> None:
         self._boot_s = boot_s
         self._ttl_s = ttl_s
         self._key = secrets.token_bytes(32)

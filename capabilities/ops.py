@@ -129,7 +129,7 @@ def exec_tool(guard: execution.Guard, call: Call) -> Tool:
             on_begin=call.on_begin,
         )
         found = exec_object(ran)
-        if call.asker is not None and found["status"] == Status.NEEDS_STAMP and found["request"]:
+        if call.confirm is not None and found["status"] == Status.NEEDS_STAMP and found["request"]:
             found["next"] = (
                 f'ops_approve{{"request": "{found["request"]}"}} asks the person, or they run: {found["next"]}'
             )

@@ -9,6 +9,7 @@ import os
 import pwd
 import re
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import core
@@ -16,7 +17,7 @@ import execution
 from acting import approving, rollback
 from capabilities.rollback_shapes import foreseen_words, kind_words
 from capabilities.sensitive import sensitive_parts
-from dialogue.confirm import COMMAND, ROLLBACK, Ask
+from dialogue.confirm import COMMAND, RESOLVE, ROLLBACK, Ask
 from dialogue.screen import marked_spans, typeable
 from guard.bound import NO_OPTIONS
 from guard.errors import ApprovalChanged, NotPermitted, UsageError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from execution import Guard
     from guard.bound import Binding, SnapshotOptions
     from guard.ledger.approvals import KeptRequest
+    from guard.ledger.records import Execution
     from guard.types import Assessment, Request
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_.,/+=@%^~:][A-Za-z0-9_.,/+=@%^~:-]*")
@@ -123,7 +125,7 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
         core.require_target(request.target)
         execution.require_cwd(request.cwd)
         assessment = execution.assess(request, guard)
-        _require_approvable(assessment, wanted, force=force)
+        require_approvable(assessment, force=force, request_id=wanted.id)
         binding = approving.bind(request, assessment, guard, wanted.options, wanted.environ)
         foreseen = rollback.foreseen(approving.plan_of(request, assessment, wanted.options), guard)
         saved, not_saved = foreseen_words(foreseen)
@@ -182,7 +184,8 @@ def holds_words(ttl_s: int, uses: int = 1) -> str:
     return f"one run within {length}" if uses == 1 else f"{uses} runs within {length}"
 
 
-def _require_approvable(assessment: Assessment, wanted: Wanted, *, force: bool) -> None:
+def require_approvable(assessment: Assessment, *, force: bool, request_id: str = "") -> None:
+    """Accepts what a person's yes can let run. Raises NotPermitted, or UsageError when it needs none."""
     decision = assessment.decision
     if decision.verdict == Verdict.RUN:
         raise UsageError("this needs no approval", not_done="nothing was approved", hint="opsx exec -- CMD runs it")
@@ -192,8 +195,40 @@ def _require_approvable(assessment: Assessment, wanted: Wanted, *, force: bool) 
         raise NotPermitted(
             f"R3: {decision.text}",
             not_done="nothing was approved",
-            hint=f"opsx approve --force {wanted.id or '-- CMD'}",
+            hint=f"opsx approve --force {request_id or '-- CMD'}",
         )
+
+
+def resolution(run: Execution, outcome: str, evidence: str, guard: Guard, *, expires_at: str) -> Ask:
+    """What is asked of a person who is to say how an unknown run ended.
+
+    Args:
+        outcome: `done` · `not_done`, as the asker proposes.
+        evidence: the asker's words.
+    """
+    redact = guard.redactor.text
+    said = "done" if outcome == "done" else "not done"
+    return Ask(
+        id=run.id,
+        target=run.target,
+        host=os.uname().nodename,
+        user=user_name(),
+        cwd=redact(run.cwd),
+        command=run.command,
+        level=run.level,
+        reasons=(f"it began {run.started_at} and nobody knows how it ended",),
+        effects=_counted([redact(f"{kind} {object}".strip()) for kind, object in run.effects]),
+        reversible="no",
+        snapshot_plan=(),
+        not_bound=(),
+        must_type="",
+        why=redact(evidence),
+        expires_at=expires_at,
+        remarks=(f"nothing is run: a yes records {run.id} as {said}; look at the machine before you say so",),
+        kind=RESOLVE,
+        resolves=(run.id,),
+        digest=sha256(f"{run.id} {outcome}".encode()).hexdigest(),
+    )
 
 
 def _shown(command: str, guard: Guard) -> tuple[str, str]:

@@ -6,18 +6,23 @@ import os
 from typing import TYPE_CHECKING
 
 import execution
-from capabilities import consent
+from capabilities.approvals import not_approved
+from capabilities.asking import settle
 from capabilities.ops import ID, PATHS, READS, answer_schema, spelled
+from capabilities.questions import Wanted
 from capabilities.registry import JSON, Tool, hints_of, parameters
 from capabilities.rollback_shapes import created_object, plan_object, result_object
-from dialogue.confirm import APPROVED, DENIED, Ask
 from guard.errors import NotPermitted, UsageError
 from guard.types import Level, Mode, Status
 
 if TYPE_CHECKING:
+    from capabilities.asking import Settled
     from capabilities.call import Call
     from guard.saved import RollbackPlan
     from guard.types import Request
+
+APPLY_WITHIN_S = 60
+"""How long the approval of a plan holds when it is applied at once."""
 
 
 def snapshot_tool(guard: execution.Guard, call: Call) -> Tool:
@@ -51,38 +56,12 @@ def snapshot_tool(guard: execution.Guard, call: Call) -> Tool:
     )
 
 
-def _asked(guard: execution.Guard, call: Call, plan: RollbackPlan, found: JSON, request: Request) -> str:
-    """What the person says to this plan, where the host can ask; NEEDS_STAMP where it cannot."""
-    if call.asker is None:
-        return Status.NEEDS_STAMP
-    lines = [request.command]
-    for step in found["steps"]:
-        lines += ["", f"{step['action']} {step['path']} ({step['state']})", *step["diff"].split("\n")]
-    assessment = execution.rollback_assessment(plan)
-    ask = Ask(
-        id=plan.of,
-        target=plan.target,
-        host=os.uname().nodename,
-        user=consent.user_name(),
-        cwd=request.cwd,
-        command="\n".join(lines),
-        level=assessment.level.name,
-        reasons=(*(reason.text for reason in assessment.reasons), *(guard.redactor.text(note) for note in plan.notes)),
-        effects=(f"takes back {len(plan.work)} paths",),
-        reversible=assessment.reversible,
-        snapshot_plan=("what is there now",),
-        not_bound=(),
-        must_type="",
-        why=request.why,
-        expires_at="",
-    )
-    code = consent.new_code()
-    text = consent.words(ask, code, ttl_s=int(consent.TTL_S))
-    if consent.askable(Level.R2, text):
-        return Status.NEEDS_STAMP
-    state: JSON = {"code": code, "sha256": consent.sha256_of(text)}
-    response, state = call.asker(f"rollback {plan.digest}", text, consent.form(code), state)
-    return consent.answer_of(response, state["sha256"], state["code"]).outcome
+def _settled(guard: execution.Guard, call: Call, plan: RollbackPlan, request: Request) -> Settled:
+    """What the person says to exactly this plan. It is kept first, so that it can be answered anywhere."""
+    kept = guard.ledger.request(guard.ledger.keep_request(request, execution.rollback_assessment(plan)))
+    if kept is None:
+        raise NotPermitted("the request is gone already", not_done="nothing was changed", hint="ask again")
+    return settle(Wanted.of_kept(kept), guard, call, ttl_s=APPLY_WITHIN_S)
 
 
 def rollback_tool(guard: execution.Guard, call: Call) -> Tool:
@@ -112,16 +91,13 @@ def rollback_tool(guard: execution.Guard, call: Call) -> Tool:
             raise NotPermitted(why, not_done="nothing was changed")
         request = call.request(execution.rollback_request(plan))
         stamp = execution.rollback_stamp(plan, request, guard)
-        outcome = APPROVED if stamp else _asked(guard, call, plan, found, request)
-        if outcome == APPROVED:
-            how = "" if stamp else consent.CONSENT
-            done = execution.apply_rollback(plan, request, guard, stamp=stamp, consent=how)
-            return {**found, **result_object(done, guard.redactor.text), "next": None}
-        if outcome == DENIED:
-            guard.ledger.answers.deny(request, assessment=execution.rollback_assessment(plan))
-            return {**found, "status": DENIED, "next": "the person said no: leave it"}
-        kept = guard.ledger.keep_request(request, execution.rollback_assessment(plan))
-        return {**found, "status": outcome, "request": kept, "next": f"opsx approve {kept}"}
+        if not stamp:
+            settled = _settled(guard, call, plan, request)
+            if settled.stamp is None:
+                return {**found, **not_approved(settled)}
+            stamp = settled.stamp.id
+        done = execution.apply_rollback(plan, request, guard, stamp=stamp)
+        return {**found, **result_object(done, guard.redactor.text), "next": None}
 
     return Tool(
         "ops_rollback",

@@ -1,0 +1,122 @@
+"""Asks a person through the caller's own way (`Call.confirm`), and makes the stamp of a yes. The one place that does.
+
+What is approved is what was shown: after the answer everything is judged and bound once more, and a difference is an
+error. Nothing here interprets words; whoever implements `dialogue.confirm.Confirm` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from capabilities.questions import holds_words, prepared
+from dialogue.confirm import APPROVED, CANCELLED, DENIED, EXPIRED, OUTCOMES, UNANSWERED, Answer
+from guard.bound import Consent
+from guard.clock import utc_text
+from guard.errors import ApprovalChanged
+
+if TYPE_CHECKING:
+    from capabilities.call import Call
+    from capabilities.questions import Prepared, Wanted
+    from dialogue.confirm import Ask
+    from execution import Guard
+    from guard.bound import Stamp
+
+ASK_TIMEOUT_S = 300.0
+"""How long a question may stay open: after that the facts are judged anew."""
+
+NO_WAY_TO_ASK = "this client cannot ask its user"
+_BECAUSE = {
+    DENIED: "the person said no",
+    EXPIRED: "nobody answered in time",
+    CANCELLED: "the question was closed without an answer",
+    UNANSWERED: "nobody answered",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How one question ended."""
+
+    request: str
+    """`a-…`"""
+    outcome: str
+    """One of `dialogue.confirm.OUTCOMES`."""
+    was_asked: bool
+    """Whether it was put to anybody; False where the caller's way cannot ask this."""
+    because: str
+    """Why it was not approved; "" when it was."""
+    is_irreversible: bool
+    """Whether it can be approved only where the person types what it destroys."""
+    stamp: Stamp | None
+    """Set when it was approved."""
+
+
+def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
+    """Shows a request to a person and issues its stamp, or records their no.
+
+    Args:
+        wanted: a kept request, in its asker's environment.
+        ttl_s: how long the stamp holds.
+    Raises:
+        NotPermitted: nobody can approve it. UsageError: it needs no approval.
+        ApprovalChanged: something changed while the person read; nothing was approved.
+        AnswerNeeded: the answer comes with another call.
+        StateError: it could not be recorded.
+    """
+
+    def judged_now() -> Prepared:
+        return prepared(
+            wanted, guard, force=True, holds=holds_words(ttl_s), expires_at=later(guard.clock.utc(), ASK_TIMEOUT_S)
+        )
+
+    shown = judged_now()
+    is_irreversible = bool(shown.ask.must_type)
+    if call.confirm is None:
+        return Settled(wanted.id, UNANSWERED, False, NO_WAY_TO_ASK, is_irreversible, None)
+    answer = answered(shown.ask, call)
+    if answer.outcome == DENIED:
+        guard.ledger.answers.deny(
+            wanted.request, request_id=wanted.id, assessment=shown.assessment, reason=answer.reason
+        )
+    if answer.outcome != APPROVED:
+        was_asked = answer.outcome != UNANSWERED or not answer.reason
+        because = answer.reason if not was_asked else _BECAUSE[answer.outcome]
+        return Settled(wanted.id, answer.outcome, was_asked, because, is_irreversible, None)
+    now = judged_now()
+    if now.binding.digest != shown.binding.digest or not set(now.unknown) <= set(shown.unknown):
+        raise ApprovalChanged(
+            "something changed since it was shown", not_done="nothing was approved", hint="ask for it again"
+        )
+    (stamp,) = guard.ledger.answers.approve([now.to_approve()], consent_of(answer, call), ttl_s=ttl_s, uses=answer.uses)
+    return Settled(wanted.id, APPROVED, True, "", is_irreversible, stamp)
+
+
+def answered(ask: Ask, call: Call) -> Answer:
+    """What the person says; a caller that gave up in the meantime has asked nothing."""
+    assert call.confirm is not None
+    answer = call.confirm.ask(ask, timeout_s=ASK_TIMEOUT_S)
+    if call.stopped():
+        return Answer(CANCELLED, answer.consent, answer.rendered_sha256)
+    if answer.outcome not in OUTCOMES or (answer.outcome == APPROVED and not answer.consent):
+        return Answer(UNANSWERED, answer.consent, answer.rendered_sha256)
+    return answer
+
+
+def consent_of(answer: Answer, call: Call) -> Consent:
+    """The facts about an answer, for the record."""
+    return Consent(
+        answer.consent,
+        answer.rendered_sha256,
+        shell=call.shell,
+        client=call.client,
+        session=call.session,
+        call_id=call.call_id,
+    )
+
+
+def later(at: str, seconds: float) -> str:
+    """A moment after `at` (RFC 3339, UTC), in the same form."""
+    then = datetime.strptime(at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    return utc_text(int((then.timestamp() + seconds) * 1000))
