@@ -82,7 +82,7 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
         )
     if answer.outcome != APPROVED:
         was_asked = answer.outcome != UNANSWERED or not answer.reason
-        because = answer.reason if not was_asked else _BECAUSE[answer.outcome]
+        because = answer.reason if not was_asked else _because(answer)
         return Settled(wanted.id, answer.outcome, was_asked, because, is_irreversible, None)
     now = judged_now()
     if now.binding.digest != shown.binding.digest or not set(now.unknown) <= set(shown.unknown):
@@ -91,6 +91,13 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
         )
     (stamp,) = guard.ledger.answers.approve([now.to_approve()], consent_of(answer, call), ttl_s=ttl_s, uses=answer.uses)
     return Settled(wanted.id, APPROVED, True, "", is_irreversible, stamp)
+
+
+def _because(answer: Answer) -> str:
+    """Why there is no yes: with a no the person's words behind it, else their words alone where there are any."""
+    if not answer.reason:
+        return _BECAUSE[answer.outcome]
+    return f"{_BECAUSE[DENIED]}: {answer.reason}" if answer.outcome == DENIED else answer.reason
 
 
 def answered(ask: Ask, call: Call) -> Answer:

@@ -245,3 +245,15 @@ def test_a_proposal_that_nobody_confirms_settles_nothing(tmp_path, outcome, stat
     tool = resolve_tool(guard, call_in(tmp_path, confirm=Person(outcome)))
     got = asked(tool, id=lost, outcome="done", evidence="ls shows the file x in the folder")
     assert (got["status"], guard.ledger.show(lost).execution.resolution) == (status, "")
+
+
+@pytest.mark.parametrize(
+    ("person", "field", "words"),
+    [
+        (Person(DENIED, reason="reload it"), "next", "the person said no: reload it: leave it"),
+        (Person(CANCELLED, reason="touch y instead"), "because", "touch y instead"),
+    ],
+)
+def test_the_persons_words_reach_whoever_asked(tmp_path, person, field, words):
+    got = asked(approve_tool(guard_in(tmp_path), call_in(tmp_path, confirm=person)), command="touch x")
+    assert got[field] == words
