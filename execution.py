@@ -14,11 +14,12 @@ import core
 from acting.world import Guard, Ran, Sink, open_guard, open_store, outcome_of, status_of
 from guard.bound import MISSING, NO_OPTIONS, Refusal
 from guard.errors import CannotRun, CwdGone, GuardError, NotPermitted, StateError, TooManyAsks
-from guard.types import Actor, Level, Outcome, Profile, Status, Verdict
+from guard.types import Actor, Level, Outcome, Profile, RequestKind, Status, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from acting.edit import Edit
     from guard.bound import Binding, SnapshotOptions
     from guard.ledger.plans import SnapshotPlan
     from guard.ports import Cancel
@@ -31,7 +32,18 @@ _SAID_PARTS = 1000
 READ_TIMEOUT_S = 120
 """A read that takes longer is stopped (DESIGN 9)."""
 
-__all__ = ["Guard", "Ran", "apply_rollback", "assess", "open_guard", "open_store", "plan_rollback", "run"]
+__all__ = [
+    "FileChanged",
+    "Guard",
+    "Ran",
+    "apply_rollback",
+    "assess",
+    "change_file",
+    "open_guard",
+    "open_store",
+    "plan_rollback",
+    "run",
+]
 
 
 def run(
@@ -59,6 +71,8 @@ def run(
         CannotRun, SandboxUnavailable: the surroundings are broken. Nothing ran.
     Effects: for a read two log entries (begin, end); else one kept request.
     """
+    if request.kind != RequestKind.COMMAND:
+        raise ValueError("a file change is no command: change_file")
     core.require_command(request.command)
     core.require_target(request.target)
     require_cwd(request.cwd)
@@ -67,9 +81,67 @@ def run(
     act = _Act(request, assessment, guard, save, cancel, on_output, on_begin)
     if decision.verdict == Verdict.RUN:
         return Ran(assessment, act.read(timeout_s) if assessment.level == Level.R0 else act.change())
-    if decision.verdict == Verdict.REFUSE and not decision.forceable:
+    if _is_final(assessment):
         return Ran(assessment, act.not_run())
     return Ran(assessment, act.with_stamp())
+
+
+def change_file(
+    request: Request,
+    path: str,
+    content: Callable[[bytes], bytes],
+    guard: Guard,
+    *,
+    tells: bool = False,
+    on_begin: Callable[[str], None] | None = None,
+    checkpoint: Callable[[str], None] = lambda name: None,
+) -> FileChanged:
+    """Takes a change of one file through the whole walk.
+
+    Args:
+        request: who asks, from where, and why; its command is replaced by the text of the change.
+        path: absolute, or against the request's folder; `~` is the caller's home. A link is followed, and said.
+        content: from what the file holds (nothing when there is none) to what it shall hold. Not called for a file of
+            which nothing may be read.
+        tells: whether `content` works, and how it fails, tells what the file holds: not done where that is a secret.
+        on_begin, checkpoint: see `acting.edit.carry_out`.
+    Returns:
+        As `run`; with the change itself unless it was refused before the file was read.
+    Raises:
+        UnknownTarget, CwdGone, CannotEdit: the request is malformed, or the file cannot be changed as a text.
+        StateError, NotPermitted: nothing was changed.
+    Effects: at most one kept request, or one snapshot, one changed file and its records.
+    """
+    from acting import edit
+
+    core.require_target(request.target)
+    require_cwd(request.cwd)
+    looked = edit.look(request, path, guard)
+    if _is_final(looked.assessment):
+        asked = request.replace(command=looked.assessment.command, kind=RequestKind.FILE_CHANGE)
+        outcome = _Act(asked, looked.assessment, guard, NO_OPTIONS, None, None, on_begin).not_run()
+        return FileChanged(Ran(looked.assessment, outcome), None)
+    change = edit.made(looked, content, guard, tells=tells)
+    act = _Change(change.request, change.assessment, guard, NO_OPTIONS, None, None, on_begin, change, checkpoint)
+    if change.assessment.decision.verdict == Verdict.RUN:
+        outcome = act.change()
+    else:
+        outcome = act.not_run() if _is_final(change.assessment) else act.with_stamp()
+    return FileChanged(Ran(change.assessment, outcome), change)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanged:
+    """What became of a file change."""
+
+    ran: Ran
+    edit: Edit | None
+    """None when it was refused before the file was read."""
+
+
+def _is_final(assessment: Assessment) -> bool:
+    """Whether no person's yes could let it run."""
+    return assessment.decision.verdict == Verdict.REFUSE and not assessment.decision.forceable
 
 
 def assess(request: Request, guard: Guard) -> Assessment:
@@ -249,12 +321,12 @@ class _Act:
         from acting import approving
 
         try:
-            binding = approving.bind(self.request, self.assessment, self.guard, self.save)
+            binding = self.bind()
         except CannotRun as error:
             return self.not_run(f"what it would run could not be held fast: {error.message}")
         answer = approving.stamp_for(binding, self.guard)
         if isinstance(answer, Refusal):
-            return self.not_run("" if answer.code == MISSING else answer.text)
+            return self.not_run(self.no_stamp() if answer.code == MISSING else answer.text)
         unknown = self.guard.ledger.answers.unresolved(self.request, self.assessment)
         if unknown:
             runs = [f"{run.id} ({shared})" if shared else run.id for run, shared in unknown]
@@ -268,6 +340,23 @@ class _Act:
                 notes=(note, *steps),
             )
         return self.change(answer.id)
+
+    def bind(self) -> Binding:
+        """The request as it is now."""
+        from acting import approving
+
+        return approving.bind(self.request, self.assessment, self.guard, self.save)
+
+    def no_stamp(self) -> str:
+        """What is to be said where nobody approved this."""
+        return ""
+
+    def keep(self) -> str:
+        """Keeps the request for a person and returns its id. Raises StateError, TooManyAsks."""
+        from acting import approving
+
+        environment = approving.environment_to_keep(self.assessment, self.guard)
+        return self.guard.ledger.keep_request(self.request, self.assessment, self.save, environment)
 
     def change(self, stamp: str = "") -> Outcome:
         """Carries it out: snapshot, begin, witness, end."""
@@ -286,9 +375,6 @@ class _Act:
                 reason="exec",
             )
 
-        def bound() -> Binding:
-            return approving.bind(self.request, self.assessment, self.guard, self.save)
-
         return change.carry_out(
             self.request,
             self.assessment,
@@ -296,7 +382,7 @@ class _Act:
             execution=execution,
             save=saved if plan.items or plan.commands else None,
             stamp=stamp,
-            bind=bound if stamp else None,
+            bind=self.bind if stamp else None,
             cancel=self.cancel,
             on_output=self.on_output,
             on_begin=self.on_begin,
@@ -304,8 +390,6 @@ class _Act:
 
     def not_run(self, because: str = "") -> Outcome:
         """Keeps the request for a person, where one could still say yes, and names it."""
-        from acting import approving
-
         decision = self.assessment.decision
         refused = decision.verdict == Verdict.REFUSE
         request_id: str | None = None
@@ -313,12 +397,7 @@ class _Act:
         notes += self._denied()
         if self.request.actor != Actor.RUNBOOK and (decision.forceable or not refused):
             try:
-                request_id = self.guard.ledger.keep_request(
-                    self.request,
-                    self.assessment,
-                    self.save,
-                    approving.environment_to_keep(self.assessment, self.guard),
-                )
+                request_id = self.keep()
             except (StateError, TooManyAsks) as error:
                 notes.append(f"the request could not be kept: {error.message}")
         return Outcome(
@@ -381,3 +460,40 @@ class _Act:
         recorded = guard.ledger.end(begun.execution, outcome)
         # A begin that failed is written together with the end; only what is missing after that is missing.
         return outcome.replace(recorded=recorded.ok, not_recorded_because=recorded.because)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change(_Act):
+    """One file change on its way."""
+
+    edit: Edit
+    checkpoint: Callable[[str], None]
+
+    def bind(self) -> Binding:
+        """The change and its file as they are now."""
+        from acting import edit
+
+        return edit.binding_of(self.edit, self.guard)
+
+    def no_stamp(self) -> str:
+        """Which approval of another change of the same file there is."""
+        from acting import edit
+
+        return "; ".join(edit.other_approvals(self.edit, self.guard))
+
+    def keep(self) -> str:
+        """Keeps the new content too."""
+        return self.guard.ledger.keep_request(self.request, self.assessment, content=self.edit.content)
+
+    def change(self, stamp: str = "") -> Outcome:
+        """Carries it out: snapshot, begin, one rename, end."""
+        from acting import edit
+
+        return edit.carry_out(
+            self.edit,
+            self.guard,
+            execution=self.guard.ledger.new_execution(),
+            stamp=stamp,
+            on_begin=self.on_begin,
+            checkpoint=self.checkpoint,
+        )
