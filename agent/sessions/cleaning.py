@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.messages import Assistant, Note, Result, ToolCall, User
 from agent.sessions.records import MOST_ATTACHMENTS, MOST_CALLS, record_of
+from capabilities.bounded import cut_text
 from guard.ledger.formats import MAX_LINE_BYTES
 from guard.redact import MASK
 
@@ -89,18 +90,6 @@ def clean_id(call_id: str, redactor: Redactor) -> str:
     return "t-" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-def clipped(text: str, longest: int) -> str:
-    """At most about `longest` characters: beginning and end, with a line between that says how many are left out.
-
-    A text that is a little longer stays as it is, so that clipping again changes nothing.
-    """
-    if len(text) <= longest + 100:
-        return text
-    head = longest * 2 // 3
-    tail = longest - head
-    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[len(text) - tail :]}"
-
-
 def _bounded(message: Message) -> Message:
     """The message, with its texts cut until a line of the file can hold it."""
     texts = _texts(message)
@@ -108,12 +97,12 @@ def _bounded(message: Message) -> Message:
         return message
     each = SURE_CHARS // len(texts)
     if isinstance(message, User):
-        attachments = tuple(clipped(text, each) for text in message.attachments)
-        return replace(message, text=clipped(message.text, each), attachments=attachments)
+        attachments = tuple(cut_text(text, each) for text in message.attachments)
+        return replace(message, text=cut_text(message.text, each), attachments=attachments)
     if isinstance(message, Assistant):
         calls = tuple(_bounded_call(call, each) for call in message.calls)
-        return replace(message, text=clipped(message.text, each), calls=calls)
-    return replace(message, text=clipped(message.text, each))
+        return replace(message, text=cut_text(message.text, each), calls=calls)
+    return replace(message, text=cut_text(message.text, each))
 
 
 def _texts(message: Message) -> list[str]:

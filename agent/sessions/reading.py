@@ -7,6 +7,7 @@ told. In a file of our own a line without its mark is damage: no conversation is
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -77,9 +78,12 @@ def read(data: bytes, *, shown: str, key: bytes, redactor: Redactor, until_damag
         number += 1
         line = data[begin:end]
         try:
-            if not foreign and not chain.follows(line):
+            if foreign:
+                record = decoded(line)
+            elif chain.follows(line):
+                record = json.loads(line)  # as strict as it was when it was written
+            else:
                 raise BadRecord("it is not what was written here")
-            record = decoded(line)
             message, extra = message_of(record)
         except (Malformed, BadRecord) as error:
             if not until_damage:

@@ -354,12 +354,6 @@ class Sessions:
             self._folder.write_new(f"{session}-{offset}-{sha256_of(data)[:8]}", data, dir_fd=torn_fd)
 
 
-def unkept(redactor: Redactor, because: str, *, cwd: str, brain: str = "", model: str = "") -> Transcript:
-    """A conversation in memory only, for when there is no usable state folder; `append` says `because` each time."""
-    header = Header(RandomIds().new("c"), SystemClock().utc(), clean_line(cwd, redactor), brain, model)
-    return Transcript(header, clock=SystemClock(), redactor=redactor, unkept=because)
-
-
 def _conversation(found: Read, mended: Paired) -> Conversation:
     return Conversation(found.header, mended.messages, _times(found, mended), (*found.notes, *mended.notes))
 

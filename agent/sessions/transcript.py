@@ -1,7 +1,7 @@
 """One conversation that is being held: its messages, and its file, which grows by a line with each of them.
 
-A disk that fails costs the record, never the conversation: `append` answers whether the message is in the file, and
-what is not goes out with the next one that can be written. Used by one thread at a time.
+A disk that fails costs the record, never the conversation: what could not be written stays here and goes out with the
+next message that can. Used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from agent.sessions.lock import hold
 from agent.sessions.records import record_of
 from guard.errors import StateError, StateUnsafe
 from guard.ledger.state import state_error_of, write_all
-from guard.types import Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +44,7 @@ class Transcript:
         *,
         clock: Clock,
         redactor: Redactor,
-        folder: StateFolder | None = None,
-        unkept: str = "",
+        folder: StateFolder,
         messages: Sequence[Message] = (),
         notes: Sequence[str] = (),
         held: Held | None = None,
@@ -54,8 +52,6 @@ class Transcript:
         last_mark: bytes = b"",
     ) -> None:
         """Args:
-        folder: the state folder; None keeps the conversation in memory only.
-        unkept: why it is in memory only.
         held, end, last_mark: of a file that exists: its lock, its length in bytes, and its last line's mark.
         """
         self.header = header
@@ -65,7 +61,6 @@ class Transcript:
         self._clock = clock
         self._redactor = redactor
         self._folder = folder
-        self._unkept = unkept
         self._held = held
         self._end = end
         self._mark = last_mark
@@ -84,50 +79,48 @@ class Transcript:
         """All messages, oldest first, as they are on disk: redacted and bounded."""
         return tuple(self._messages)
 
-    def append(self, message: Message) -> Recorded:
-        """Takes the next message and writes it. Never raises for the folder or the disk.
+    def append(self, message: Message) -> None:
+        """Takes the next message and writes it.
 
         A reply of a brain reaches the disk before this returns: it ends a turn, or its tools run next. Anything else
         goes to the disk with the next reply, or with `sync`.
+
+        Raises:
+            StateError: it is not in the file yet; it is in `messages`, and the next call tries again.
         """
         if self._closed:
             raise ValueError("the conversation is closed")
         message = clean(message, self._redactor)
         self._messages.append(message)
         self._waiting.append((message, self._clock.utc()))
-        return self._write(sync=isinstance(message, Assistant))
+        self._write(sync=isinstance(message, Assistant))
 
-    def sync(self) -> Recorded:
-        """Waits until everything so far is on the disk: at the end of a turn, and before something above R0 runs."""
-        return self._write(sync=True)
+    def sync(self) -> None:
+        """Waits until all so far is on the disk: at the end of a turn, before something above R0. Raises StateError."""
+        self._write(sync=True)
 
-    def close(self) -> Recorded:
-        """Writes what is left and lets others open it. Safe to call twice."""
+    def close(self) -> None:
+        """Writes what is left and lets others open it. Never raises (`append` said what it could not write)."""
         if self._closed:
-            return Recorded(not self._waiting)
+            return
         self._closed = True
-        done = self._write(sync=True)
+        with contextlib.suppress(StateError):
+            self._write(sync=True)
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
         if self._held is not None:
             self._held.release()
-        return done
 
-    def _write(self, *, sync: bool) -> Recorded:
-        if self._folder is None:
-            return Recorded(not self._messages, self._unkept)
+    def _write(self, *, sync: bool) -> None:
         try:
             if self._waiting:
                 self._write_waiting(self._folder)
             if sync and self._unsynced:
                 _sync(self._fd)
                 self._unsynced = False
-        except StateError as error:
-            return Recorded(False, error.message)
         except OSError as error:
-            return Recorded(False, state_error_of(error, f"the conversation {self.id}").message)
-        return Recorded(True)
+            raise state_error_of(error, f"the conversation {self.id}") from error
 
     def _write_waiting(self, folder: StateFolder) -> None:
         """Writes all that waits with one call, or nothing."""

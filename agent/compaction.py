@@ -1,0 +1,357 @@
+"""What of a conversation is sent when all of it is too much: a smaller view. Pure; the conversation never changes.
+
+A view is folded message by message: it grows until it is over a limit, is then made clearly smaller at once, and grows
+again. So between two such moments each view begins with the one before, which is what a provider's cache needs, and
+what is cut depends on the messages alone. In this order, oldest first, and only as far as needed:
+
+1. long results before the last 8 messages become placeholders that name their execution and how to read them again;
+2. there, long replies, arguments and attachments keep their beginning and end;
+3. whole replies go with their calls and results; a note says how many, and which executions they were;
+4. what the person said is cut to its beginning, its end and its rules; then it goes too, its rules stay in that note;
+5. the last 8 messages are cut.
+
+Never touched: notes (denials, unknown runs, open asks, rules) and the first question. A call and its result stay or go
+together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from agent.compacting import Item, briefly, clipped, placeholder, rules_of
+from agent.messages import Assistant, Note, Result, User
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent.messages import Message
+
+LAST = 8
+"""Messages at the end that stay whole as long as the rest can make room."""
+LOW = 0.6
+"""How full a view is after it was made smaller: low enough to be rare, high enough to keep what matters."""
+ENOUGH = 0.8
+"""From here on the next, harder step is taken."""
+LONG_TEXT = 400
+"""Characters that a reply, an argument or an attachment keeps in step 2."""
+LONG_WORDS = 800
+"""Characters that a person's words keep in step 4."""
+HARDER = (8_000, 2_000, 500)
+"""Characters that texts of the last messages keep in step 5, tried in this order."""
+LISTED_EXECUTIONS = 40
+LISTED_RULES_CHARS = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be sent."""
+
+    chars: int = 60_000
+    """Of all messages (DESIGN 12)."""
+    window_tokens: int = 0
+    """The model's context window; 0 when nobody said."""
+    taken_tokens: int = 8_000
+    """Of the window, for the system prompt, the tools and the reply."""
+
+    @property
+    def tokens(self) -> int:
+        """What of the window is left for messages, a tenth less since tokens are estimated; 0: no limit."""
+        return max(1, self.window_tokens * 9 // 10 - self.taken_tokens) if self.window_tokens else 0
+
+    def tightened(self) -> Limits:
+        """Half of it, for when an API says that it was too much all the same."""
+        return replace(self, chars=self.chars // 2, window_tokens=self.window_tokens // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is sent."""
+
+    messages: tuple[Message, ...]
+    notes: tuple[str, ...] = ()
+    """Sentences for people: that something is left out, or that it does not fit whatever is left out."""
+    fits: bool = True
+
+
+def view(messages: Sequence[Message], *, limits: Limits = Limits()) -> View:
+    """The messages, or a smaller view of them that is within the limits, or says that it cannot be.
+
+    The view of a view that fits is that view.
+    """
+    fold = _Fold(limits)
+    for message in messages:
+        fold.take(message)
+    return fold.view()
+
+
+class Compactor:
+    """`view` for a conversation that grows: looks only at what is new since the last time. For one thread.
+
+    Called with the conversation's messages it gives what is sent, as `agent.conversation.Conversation` takes it.
+    """
+
+    def __init__(self, limits: Limits = Limits()) -> None:
+        self._limits = limits
+        self._fold = _Fold(limits)
+        self._last: Message | None = None
+        self.latest = View(())
+        """What was given last, with its notes."""
+
+    @property
+    def limits(self) -> Limits:
+        """How much may be sent; another value makes the next view from the beginning."""
+        return self._limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        if limits != self._limits:
+            self._limits = limits
+            self._last = None
+            self._fold = _Fold(limits)
+
+    def __call__(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        taken = self._fold.taken
+        if taken and (taken > len(messages) or messages[taken - 1] is not self._last):
+            taken, self._fold = 0, _Fold(self._limits)
+        for message in messages[taken:]:
+            self._fold.take(message)
+            self._last = message
+        self.latest = self._fold.view()
+        return self.latest.messages
+
+
+@dataclass(slots=True)
+class _LeftOut:
+    """What is no longer in a view at all."""
+
+    replies: int = 0
+    calls: int = 0
+    questions: int = 0
+    executions: dict[str, None] = field(default_factory=dict)
+    rules: dict[str, None] = field(default_factory=dict)
+
+    def note(self) -> Note:
+        parts = [
+            f"To save room the oldest part of this conversation is left out here: {self.replies} of your replies, "
+            f"{self.calls} tool calls, {self.questions} messages of the person. The log has every run: ops_executions."
+        ]
+        if self.executions:
+            newest = list(self.executions)[-LISTED_EXECUTIONS:]
+            more = f" and {len(self.executions) - len(newest)} before" if len(newest) < len(self.executions) else ""
+            parts.append(f"Executions in it: {', '.join(newest)}{more}.")
+        if self.rules:
+            rules = "\n".join(f"- {rule}" for rule in self.rules)
+            parts.append(f"What the person ruled in it, and what still holds:\n{clipped(rules, LISTED_RULES_CHARS)}")
+        return Note("\n".join(parts))
+
+
+class _Fold:
+    """A view while it is being made."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._items: list[Item] = []
+        self._chars = self._tokens = 0
+        self._open: set[str] = set()
+        self._left_out = _LeftOut()
+        self._left_out_item: Item | None = None
+        self._changed = False
+        self._tried_at = 0.0
+        self.taken = 0
+        """How many messages it has seen."""
+
+    def take(self, message: Message) -> None:
+        """Adds the next message. What was sent before is made smaller only where no call waits for its result."""
+        self.taken += 1
+        self._insert(len(self._items), Item(message))
+        if isinstance(message, Assistant):
+            self._open.update(call.id for call in message.calls)
+        elif isinstance(message, Result):
+            self._open.discard(message.call_id)
+        # What could not be made small enough is not tried again for every message.
+        if not self._open and self._full() > max(1.0, self._tried_at * 1.1):
+            self._compact()
+
+    def view(self) -> View:
+        """The view as it stands."""
+        if self._full() > 1.0:
+            self._compact()
+        notes = []
+        if self._changed:
+            notes.append("the oldest part of this conversation is sent shortened; its file has all of it")
+        fits = self._full() <= 1.0
+        if not fits:
+            notes.append(
+                f"what has to be sent is too long: {self._chars:,} characters of at most {self._limits.chars:,}"
+                + (f", about {self._tokens:,} tokens of {self._limits.tokens:,}" if self._limits.tokens else "")
+            )
+        return View(tuple(item.message for item in self._items), tuple(notes), fits)
+
+    # ── how full it is ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _full(self) -> float:
+        """1.0 is at the limit."""
+        by_tokens = self._tokens / self._limits.tokens if self._limits.tokens else 0.0
+        return max(self._chars / max(1, self._limits.chars), by_tokens)
+
+    def _insert(self, at: int, item: Item) -> None:
+        self._items.insert(at, item)
+        self._chars += item.chars
+        self._tokens += item.tokens
+
+    def _put(self, item: Item, message: Message) -> None:
+        """Replaces an item's message, if that is any shorter."""
+        before = item.chars, item.tokens
+        if message is item.message or not item.shrink(message):
+            return
+        self._chars += item.chars - before[0]
+        self._tokens += item.tokens - before[1]
+        self._changed = True
+
+    def _remove(self, gone: set[int]) -> None:
+        """Takes items away, by their index."""
+        for index in gone:
+            self._chars -= self._items[index].chars
+            self._tokens -= self._items[index].tokens
+        self._items = [item for index, item in enumerate(self._items) if index not in gone]
+        self._changed = True
+
+    # ── making it smaller ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _compact(self) -> None:
+        steps: tuple[Callable[[], None], ...] = (
+            self._results_to_placeholders,
+            self._texts_cut,
+            self._replies_left_out,
+            self._words_cut,
+            self._words_left_out,
+        )
+        for step in steps:
+            step()
+            if self._full() <= ENOUGH:
+                break
+        for longest in HARDER:
+            if self._full() <= 1.0:
+                break
+            self._last_ones_cut(longest)
+        self._tried_at = self._full() if self._full() > 1.0 else 0.0
+
+    def _older(self) -> list[Item]:
+        """What comes before the last messages."""
+        return self._items[:-LAST]
+
+    def _first_question(self) -> Item | None:
+        return next((item for item in self._items if isinstance(item.message, User)), None)
+
+    def _results_to_placeholders(self) -> None:
+        for item in self._older():
+            if self._full() <= LOW:
+                return
+            if isinstance(item.message, Result):
+                self._put(item, placeholder(item.message))
+
+    def _texts_cut(self) -> None:
+        for item in self._older():
+            if self._full() <= LOW:
+                return
+            self._put(item, briefly(item.message, LONG_TEXT))
+
+    def _replies_left_out(self) -> None:
+        """Leaves out whole replies, each with its calls and their results."""
+        end = len(self._older())
+        gone: set[int] = set()
+        saved_chars = saved_tokens = index = 0
+        while index < end:
+            if not isinstance(self._items[index].message, Assistant):
+                index += 1
+                continue
+            group = self._group_at(index)
+            if group.stop > end or self._waits(index):
+                break
+            gone.update(group)
+            saved_chars += sum(self._items[at].chars for at in group)
+            saved_tokens += sum(self._items[at].tokens for at in group)
+            index = group.stop
+            if self._would_be(saved_chars, saved_tokens) <= LOW:
+                break
+        self._leave_out(gone)
+
+    def _group_at(self, index: int) -> range:
+        """A reply with the results behind it."""
+        stop = index + 1
+        while stop < len(self._items) and isinstance(self._items[stop].message, Result):
+            stop += 1
+        return range(index, stop)
+
+    def _waits(self, index: int) -> bool:
+        message = self._items[index].message
+        return isinstance(message, Assistant) and any(call.id in self._open for call in message.calls)
+
+    def _words_cut(self) -> None:
+        first = self._first_question()
+        for item in self._older():
+            if self._full() <= LOW:
+                return
+            if isinstance(item.message, User) and item is not first and len(item.message.text) > LONG_WORDS + 100:
+                rules = "\n".join(rules_of(item.message.text))
+                text = clipped(item.message.text, LONG_WORDS)
+                self._put(item, replace(item.message, text=f"{text}\n{clipped(rules, LONG_WORDS)}".rstrip("\n")))
+
+    def _words_left_out(self) -> None:
+        first = self._first_question()
+        gone: set[int] = set()
+        saved_chars = saved_tokens = 0
+        for index, item in enumerate(self._older()):
+            if isinstance(item.message, User) and item is not first:
+                gone.add(index)
+                saved_chars += item.chars
+                saved_tokens += item.tokens
+                if self._would_be(saved_chars, saved_tokens) <= LOW:
+                    break
+        self._leave_out(gone)
+
+    def _last_ones_cut(self, longest: int) -> None:
+        """Cuts what is left, results first; the first question's words stay."""
+        first = self._first_question()
+        for kinds in (Result, (Assistant, User)):
+            for item in list(self._items):
+                if self._full() <= 1.0:
+                    return
+                message = item.message
+                if isinstance(message, kinds) and isinstance(message, Result):
+                    self._put(item, replace(message, text=clipped(message.text, longest)))
+                elif isinstance(message, kinds):
+                    short = briefly(message, longest)
+                    if isinstance(short, User) and item is not first:
+                        short = replace(short, text=clipped(short.text, longest))
+                    self._put(item, short)
+
+    def _would_be(self, chars: int, tokens: int) -> float:
+        """How full it would be without so much."""
+        by_tokens = (self._tokens - tokens) / self._limits.tokens if self._limits.tokens else 0.0
+        return max((self._chars - chars) / max(1, self._limits.chars), by_tokens)
+
+    def _leave_out(self, gone: set[int]) -> None:
+        """Takes messages out of the view and counts them in the one note that speaks of them."""
+        if not gone:
+            return
+        counted = self._left_out
+        for index in sorted(gone):
+            message = self._items[index].message
+            if isinstance(message, Assistant):
+                counted.replies += 1
+                counted.calls += len(message.calls)
+            elif isinstance(message, Result) and message.execution:
+                counted.executions.pop(message.execution, None)
+                counted.executions[message.execution] = None
+            elif isinstance(message, User):
+                counted.questions += 1
+                counted.rules.update(dict.fromkeys(rules_of(message.text)))
+        if self._left_out_item is not None:
+            gone = gone | {at for at, item in enumerate(self._items) if item is self._left_out_item}
+        self._remove(gone)
+        self._left_out_item = Item(counted.note())
+        first = self._first_question()
+        at = next((index + 1 for index, item in enumerate(self._items) if item is first), 0)
+        self._insert(at, self._left_out_item)
