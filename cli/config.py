@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cli.mcp_config import McpSettings
     from guard.keeping import Keeping
     from guard.types import UserRule
 
@@ -47,7 +48,7 @@ class BadConfig(UsageError):
 class Settings(Value):
     """What all configuration files say together."""
 
-    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "env", "rules", "problems", "files", "keeping")
+    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "env", "rules", "problems", "files", "keeping", "mcp")
     mode: str
     """The strictest that a file names; `guarded` when none does."""
     peers: "tuple[str, ...]"
@@ -61,6 +62,8 @@ class Settings(Value):
     """The files that were used."""
     keeping: "Keeping | None"
     """What they say about approvals and records; None when no file was looked at."""
+    mcp: "McpSettings | None"
+    """What an MCP host may do beyond the default; None for nothing."""
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class Settings(Value):
         problems: "tuple[str, ...]" = (),
         files: "tuple[str, ...]" = (),
         keeping: "Keeping | None" = None,
+        mcp: "McpSettings | None" = None,
     ) -> None:
         self.mode = mode
         self.peers = peers
@@ -83,6 +87,7 @@ class Settings(Value):
         self.problems = problems
         self.files = files
         self.keeping = keeping
+        self.mcp = mcp
 
 
 def folders() -> "list[str]":
@@ -118,6 +123,7 @@ def load(extra: str = "") -> Settings:
         except (OSError, GuardError) as error:
             found.problem(path, error)
             found.keeping.unusable(path)
+            found.mcp.is_whole = False
         found.rules_in(os.path.join(folder, "rules"))
     if extra:
         try:
@@ -192,9 +198,10 @@ class _Found:
         self.problems: list[str] = []
         self.files: list[str] = []
         self.digests: frozenset[str] | None = None
-        from cli import keeping_config
+        from cli import keeping_config, mcp_config
 
         self.keeping = keeping_config.Found(read_safely)
+        self.mcp = mcp_config.Found()
 
     def problem(self, path: str, error: "OSError | GuardError") -> None:
         if isinstance(error, GuardError):
@@ -221,8 +228,10 @@ class _Found:
             if not name.replace("*", "a").replace("_", "a").isalnum() or name == "*":
                 raise BadConfig(path, f"[env] pass: {name!r} is no variable's name or shape such as 'PG*'")
         keep = self.keeping.checked(table, path, lambda what: BadConfig(path, what))
+        mcp = self.mcp.checked(table.get("mcp", {}), lambda what: BadConfig(path, what))
         # Only now does any of it count: a file is used whole or not at all.
         keep()
+        mcp()
         if mode is not None:
             self.modes.append(mode)
         for key, values in lists.items():
@@ -283,6 +292,7 @@ class _Found:
             problems=(*self.problems, *self.keeping.problems),
             files=tuple(self.files),
             keeping=self.keeping.value,
+            mcp=self.mcp.value,
         )
 
 
