@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from cli.options import Parsed, Verb
 
 PROGRAM = "opsagent"
+VERB_MODULES = {"runbook": "cli.opsagent_runbook", "sessions": "cli.opsagent_sessions"}
+"""Verb → the module with its `VERB`, imported only when the verb is used."""
 LATER = {
     "rpc": "the JSON-RPC server",
     "acp": "the Agent Client Protocol server",
     "doctor": "the doctor",
     "resume": "resuming a conversation",
-    "sessions": "the list of conversations",
     "config": "configuration by command",
     "fleet": "fleets",
     "check": "",
@@ -42,11 +43,13 @@ def main(argv: "list[str]") -> int:
             from cli.opsagent_mcp import main as mcp
 
             return mcp(argv[1:])
-        if argv[:1] == ["runbook"]:
-            from cli.opsagent_runbook import VERB
+        if argv and argv[0] in VERB_MODULES:
+            from importlib import import_module
+
             from cli.opsx import run_verb
 
-            return run_verb(PROGRAM, {VERB.name: VERB}, argv)
+            verb = import_module(VERB_MODULES[argv[0]]).VERB
+            return run_verb(PROGRAM, {verb.name: verb}, argv)
         parsed = _parsed(argv)
         if parsed is None:
             return 0
@@ -103,7 +106,8 @@ Without a model, runbooks answer: they read a few files and programs through the
 wrong, what was not checked and why, and where to look next. A question that asks for a change gets the look only.
 A text that is piped in beside -p TEXT is read too: its error lines are grouped, and say where to look.
 
-opsagent runbook list|show|test tells what can be checked (opsagent runbook --help).""",
+opsagent runbook list|show|test tells what can be checked (opsagent runbook --help).
+opsagent sessions list|show|export|fork|prune is about earlier conversations (opsagent sessions --help).""",
         codes=(
             "0 answered · 2 usage · 3 a change was asked for · 7 state damaged or locked · "
             "8 nothing could be checked · 130 interrupted"
@@ -113,9 +117,11 @@ opsagent runbook list|show|test tells what can be checked (opsagent runbook --he
 
 def verbs() -> "tuple[Verb, ...]":
     """The verbs of this launcher, for completions and the reference."""
-    from cli import opsagent_mcp, opsagent_runbook
+    from importlib import import_module
 
-    return opsagent_runbook.VERB, opsagent_mcp.VERB
+    from cli import opsagent_mcp
+
+    return *(import_module(module).VERB for module in VERB_MODULES.values()), opsagent_mcp.VERB
 
 
 def help_page() -> str:
