@@ -65,7 +65,7 @@ class Asks:
 
     def _settled(self, kind: str, asked: dict[str, Any], timeout_s: float, outcomes: tuple[str, ...]) -> Answer:
         if len(self._open) >= MOST_OPEN:
-            return Answer(UNANSWERED)
+            return Answer(UNANSWERED, reason=f"{MOST_OPEN} questions are open already")
         id = f"q-{next(self._numbers)}"
         waiting = self._open[id] = queue.SimpleQueue()
         self._tell(AskOpened(id, asked, kind, timeout_s))
@@ -77,6 +77,6 @@ class Asks:
             # Whoever takes it out of the open ones decides: an answer that came just now still counts.
             answer = Answer(EXPIRED) if self._open.pop(id, None) is not None else waiting.get()
         if answer.outcome not in outcomes:
-            answer = dataclasses.replace(answer, outcome=UNANSWERED)
+            answer = Answer(UNANSWERED, answer.consent, answer.rendered_sha256)
         self._tell(AskSettled(id, answer.outcome))
         return answer

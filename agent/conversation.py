@@ -6,11 +6,11 @@ from another thread; `interrupt` works from anywhere, signal handlers too.
 
 from __future__ import annotations
 
-import contextlib
 import queue
 from typing import TYPE_CHECKING
 
 from agent.asking import Asks
+from agent.compaction import Compactor
 from agent.envelope import as_sent
 from agent.history import History
 from agent.loop import Limits, Turn
@@ -21,12 +21,11 @@ from agent.toolset import Toolset
 from dialogue.protocol import Abilities
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import execution
     from agent.history import Transcript
     from agent.loop import Brain, Used
-    from agent.messages import Message
     from dialogue import protocol
     from dialogue.confirm import Answer
     from dialogue.events import Event
@@ -54,7 +53,8 @@ class Conversation:
         limits: `agent.loop.Limits(replies, timeout_s)` of each turn.
         system: the system prompt; "" makes the usual one (`agent.prompt`) with the facts of this machine.
         findings: whether a question that the runbooks recognise gets their findings as its first tool result.
-        view: what of the messages is sent (`agent.compaction`); all of them by default.
+        compactor: what of the messages is sent (`agent.compaction.Compactor`, with the window of the model where that
+            is known); None: the usual limits.
 
     Events of a turn: `turn_started`, then any of the others, then exactly one `turn_completed`. `SessionStarted` is the
     shell's to say: it knows whether it resumed. A generator that is dropped in the middle interrupts its turn.
@@ -73,13 +73,15 @@ class Conversation:
         limits: Limits = Limits(),  # noqa: B008 - frozen
         system: str = "",
         findings: bool = True,
-        view: Callable[[Sequence[Message]], Sequence[Message]] = tuple,
+        compactor: Compactor | None = None,
     ) -> None:
         self.abilities = Abilities(streaming=True, tools=True, multi_turn=True, interrupt=True, usage=True)
         self.id = transcript.id
         self.history = History(transcript)
         self._guard, self._brain, self._transcript = guard, brain, transcript
-        self._limits, self._system, self._view, self._findings = limits, system, view, findings
+        self._limits, self._system, self._findings = limits, system, findings
+        self._compactor = compactor if compactor is not None else Compactor()
+        self._told: tuple[str, ...] = ()
         self._cwd, self._shell = cwd, shell
         self._updates: queue.SimpleQueue[Event | Used | None] = queue.SimpleQueue()
         self._stop: Stop | None = None
@@ -143,6 +145,7 @@ class Conversation:
             self._asks.cancel_all()
             self._hands.cancel_all()
             turn.settle_quietly()
+            self.history.sync()
             stop.close()
             self._stop = None
 
@@ -167,15 +170,16 @@ class Conversation:
         self.interrupt()
         self._hands.close()
         self._brain.close()
-        with contextlib.suppress(OSError):
-            self._transcript.close()
+        self._transcript.close()
 
     # ── what a turn is made of ───────────────────────────────────────────────────────────────────────────────────
 
-    def _sent(self) -> Sent:
-        """The next request: the prompt, what was said as far as it fits, and the tools."""
-        messages = tuple(as_sent(message) for message in self._view(self.history.messages))
-        return Sent(self._system, messages, self._hands.tools)
+    def _sent(self) -> tuple[Sent, tuple[str, ...]]:
+        """The next request: the prompt, what was said as far as it fits, and the tools; and what is new to say of it."""
+        messages = tuple(as_sent(message) for message in self._compactor(self.history.messages))
+        notes = self._compactor.latest.notes
+        new, self._told = () if notes == self._told else notes, notes
+        return Sent(self._system, messages, self._hands.tools), new
 
     def _first(self) -> Sequence[ToolCall]:
         """The look that comes before the brain's first word: the runbooks', where they know what is asked."""

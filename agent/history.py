@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from agent.messages import Assistant, Message, Result, ToolCall, User
-from guard.errors import GuardError
+from guard.errors import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 READ_SHOWN = 3
 """Sources that an ask names; more are counted."""
@@ -28,10 +28,16 @@ class Transcript(Protocol):
         ...
 
     def append(self, message: Message) -> None:
-        """Keeps one more. Raises StateError."""
+        """Keeps one more; a reply is on the disk when this returns. Raises StateError, and tries again next time."""
         ...
 
-    def close(self) -> None: ...
+    def sync(self) -> None:
+        """Waits until everything so far is on the disk. Raises StateError."""
+        ...
+
+    def close(self) -> None:
+        """Never raises; safe to call twice."""
+        ...
 
 
 class Unsaved:
@@ -42,10 +48,13 @@ class Unsaved:
         self.messages: tuple[Message, ...] = ()
 
     def append(self, message: Message) -> None:
-        """Does nothing."""
+        """Keeps nothing, as it was asked to."""
+
+    def sync(self) -> None:
+        """There is nothing to wait for."""
 
     def close(self) -> None:
-        """Does nothing."""
+        """There is nothing to close."""
 
 
 class History:
@@ -63,11 +72,11 @@ class History:
     def append(self, message: Message) -> str:
         """Keeps it. Returns why it could not be saved, "" when it was: a conversation goes on without its file."""
         self._note(message)
-        try:
-            self._transcript.append(message)
-        except GuardError as error:
-            return error.message
-        return ""
+        return _why_not(self._transcript.append, message)
+
+    def sync(self) -> str:
+        """Waits until everything so far is on the disk. Returns why that failed, "" when it did not."""
+        return _why_not(self._transcript.sync)
 
     def open_calls(self) -> Sequence[ToolCall]:
         """Calls without a result, in order."""
@@ -99,6 +108,14 @@ class History:
     def _saw(self, source: str) -> None:
         self._read.pop(source, None)  # the newest stands last
         self._read[source] = None
+
+
+def _why_not(write: Callable[..., None], *message: Message) -> str:
+    try:
+        write(*message)
+    except StateError as error:
+        return error.message
+    return ""
 
 
 def source_of(call: ToolCall | None, result: Result) -> str:

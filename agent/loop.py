@@ -84,8 +84,8 @@ class Used:
     """Exit code of the turn if nothing better comes of `about`: 3 needs approval, 4 refused, 5, 6; 0: it was done."""
     wrote: bool = False
     """It changed something, or may have."""
-    denied: str = ""
-    """The intent that a person said no to."""
+    denials: int = 0
+    """How often a person said no to this or to the same in other words, if this was such a time; else 0."""
 
 
 class Hands(Protocol):
@@ -130,6 +130,10 @@ class History(Protocol):
         """Keeps a clean message. Returns why it could not be saved, "" when it was; never raises."""
         ...
 
+    def sync(self) -> str:
+        """Waits until all of it is on the disk. Returns why that failed, "" when it did not; never raises."""
+        ...
+
     def open_calls(self) -> Sequence[ToolCall]:
         """Calls without a result."""
         ...
@@ -148,7 +152,7 @@ class Turn:
         hands: Hands,
         history: History,
         *,
-        sent: Callable[[], Sent],
+        sent: Callable[[], tuple[Sent, tuple[str, ...]]],
         stop: Stop,
         updates: queue.SimpleQueue[Event | Used | None],
         redactor: Redactor,
@@ -156,14 +160,14 @@ class Turn:
     ) -> None:
         """
         Args:
-            sent: makes the request of what was said so far.
+            sent: makes the request of what was said so far, and what a person should know of it.
             updates: gets what tools tell; `None` wakes whoever waits on it.
         """
         self._brain, self._hands, self._history = brain, hands, history
         self._sent, self._stop, self._updates = sent, stop, updates
         self._redactor, self._limits = redactor, limits
         self._unmet: dict[str, tuple[int, str]] = {}
-        self._denied: dict[str, int] = {}
+        self._denials = 0
         self._wrote = False
         self._unsaved = ""
         self._tokens = [0, 0]
@@ -189,6 +193,7 @@ class Turn:
             code = 1
             yield events.Error("internal", f"the turn broke: {type(fault).__name__}", "what ran is on record", "")
         yield from self._settle("not run: the turn ended before it")
+        yield from self._unless_saved(self._history.sync())
         waiting = sorted({request for unmet, request in self._unmet.values() if request})
         if self._stop.is_set():
             code = self._stop.exit_code
@@ -210,7 +215,7 @@ class Turn:
             yield from self._use(reply.calls)
             if self._stop.is_set():
                 return self._stop.exit_code
-            if any(count >= DENIALS for count in self._denied.values()):
+            if self._denials >= DENIALS:
                 yield from self._keep(Note("The person denied the same thing twice, so the turn ended. Leave it."))
                 yield events.Notice("the same was denied twice: the turn ends here")
                 return 4
@@ -223,7 +228,10 @@ class Turn:
         shown = False
         stream = self._redactor.stream()
         reply: Reply | None = None
-        for part in self._brain.reply(self._sent(), cancel=self._stop.token, wrote=lambda: self._wrote):
+        sent, notes = self._sent()
+        for note in notes:
+            yield events.Notice(self._redactor.text(note))
+        for part in self._brain.reply(sent, cancel=self._stop.token, wrote=lambda: self._wrote):
             if isinstance(part, str):
                 if text := stream.feed(part):
                     shown = True
@@ -308,8 +316,7 @@ class Turn:
     def _take(self, used: Used) -> Steps[None]:
         """Keeps a result and what it means for the end of the turn."""
         self._wrote = self._wrote or used.wrote
-        if used.denied:
-            self._denied[used.denied] = self._denied.get(used.denied, 0) + 1
+        self._denials = max(self._denials, used.denials)
         if used.about:
             self._unmet.pop(used.about, None)
             if used.unmet:
@@ -340,11 +347,14 @@ class Turn:
     def _keep(self, message: Message) -> Steps[Message]:
         """Keeps it without secrets, and returns it so."""
         kept = clean(message, self._redactor)
-        why = self._history.append(kept)
-        if why and why != self._unsaved:
-            yield events.Notice(f"the conversation is not being saved: {why}")
-        self._unsaved = why
+        yield from self._unless_saved(self._history.append(kept))
         return kept
+
+    def _unless_saved(self, why: str) -> Iterator[Event]:
+        """Says so, once, when the session's file cannot be written: the conversation goes on without it."""
+        if why and why != self._unsaved:
+            yield events.Notice(f"the conversation is not being saved: {self._redactor.text(why)}")
+        self._unsaved = why
 
     def _keep_reply(self, said: Assistant) -> Steps[tuple[ToolCall, ...]]:
         """Keeps a reply before anything of it runs; returns its calls as they are to run, under ids of their own."""

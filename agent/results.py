@@ -53,7 +53,7 @@ def facts_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in answer.items():
         if name in _ALWAYS_LEFT_OUT and not (judged_only and name in ("decision", "ambient", "forceable")):
             continue
-        if ran and name in _FOR_THOSE_NOT_RUN:
+        if ran and name in _FOR_THOSE_NOT_RUN and not isinstance(value, str):
             continue
         if value in (None, "", [], {}) or (name in ("recorded", "truncated") and value is (name == "recorded")):
             continue

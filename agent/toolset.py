@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import execution
 from agent.loop import Used
 from agent.messages import Result, ToolCall
 from agent.results import MOST_CHARACTERS, result_text
 from agent.tools.ask_user import NAME as ASK_USER
 from agent.tools.ask_user import ask_user_tool
-from capabilities import approvals, files, ops, probe, snapshots
+from capabilities import approvals, edits, files, ops, probe, snapshots
 from capabilities.bounded import json_text
 from capabilities.call import Call
 from capabilities.jobs import Cancelled, Jobs
@@ -22,14 +23,13 @@ from capabilities.registry import Registry, checked
 from capabilities.run import bash_tool
 from dialogue import events
 from dialogue.confirm import DENIED, EXPIRED, UNANSWERED
-from guard.errors import GuardError
+from guard.errors import GuardError, UsageError
 from guard.types import Status
 from runbooks import tool as runbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import execution
     from agent.asking import Asks
     from capabilities.jobs import Job
     from capabilities.registry import JSON, Tool
@@ -80,6 +80,7 @@ class Toolset:
         self._base = Call(cwd, shell, client=client, session=session, confirm=asks)
         self._jobs = Jobs()
         self._requests: dict[str, str] = {}
+        self._said_no: dict[str, int] = {}
         self.tools: tuple[Tool, ...] = tuple(self._made(self._base))
         self._known = Registry(self.tools)
 
@@ -118,6 +119,8 @@ class Toolset:
         yield approvals.resolve_tool(guard, call)
         yield snapshots.snapshot_tool(guard, call)
         yield snapshots.rollback_tool(guard, call)
+        yield edits.write_tool(guard, call)
+        yield edits.edit_tool(guard, call)
         yield ask_user_tool(self._asks)
 
     def _answer(self, call: ToolCall, job: Job, tell: Callable[[Event | Used], None]) -> JSON:
@@ -157,7 +160,8 @@ class Toolset:
         took_ms = int(job.took_s * 1000)
         if job.answer is None:
             text, status, code = self._failure(call, job)
-            result = Result(call.id, call.name, text, status, job.execution)
+            foreign = call.name not in OUR_WORDS and not isinstance(job.error, UsageError)
+            result = Result(call.id, call.name, text, status, job.execution, foreign)
             completed = events.ToolCompleted(call.id, status, job.execution or None, text, None, took_ms)
             about = self._about(call) if code else ""
             return Used(result, completed, about, code, wrote=bool(job.execution) and not self.reads(call))
@@ -165,7 +169,9 @@ class Toolset:
         status = str(answer.get("status", Status.SUCCEEDED))
         execution = str(answer.get("execution") or job.execution or "")
         text = result_text(answer)
-        foreign = call.name not in OUR_WORDS and (bool(execution) or call.name not in BEGINS or "content" in answer)
+        foreign = call.name not in OUR_WORDS and (
+            bool(execution) or call.name not in BEGINS or "content" in answer or "difference" in answer
+        )
         request = answer.get("request") if isinstance(answer.get("request"), str) else None
         completed = events.ToolCompleted(
             call.id, status, execution or None, _shown(answer, text), answer.get("exit_code"), took_ms, request
@@ -177,8 +183,21 @@ class Toolset:
             about,
             _UNMET.get(status, 0) if about else 0,
             wrote=call.name in CHANGES and bool(execution) and answer.get("level") != "R0",
-            denied=about if status == DENIED else "",
+            denials=self._denials(about) if status == DENIED else 0,
         )
+
+    def _denials(self, about: str) -> int:
+        """How often a person said no to this, or to the same effect on the same object; once at least."""
+        name, _, command = about.partition(" ")
+        if name != "ops_exec":
+            self._said_no[about] = self._said_no.get(about, 0) + 1
+            return self._said_no[about]
+        request = self._base.request(command)
+        try:
+            denial = self._guard.ledger.answers.denial_of(request, execution.assess(request, self._guard))
+        except GuardError:
+            return 1
+        return denial.count if denial is not None else 1
 
     def _about(self, call: ToolCall, request: str | None = None) -> str:
         """What a call wants changed: the same text for a command and for the request that was kept of it."""

@@ -295,6 +295,7 @@ def test_interrupt_while_the_brain_speaks_ends_the_turn(tmp_path):
     assert [event.exit_code for event in of(turn(talk), events.TurnCompleted)] == [0]
 
 
+@pytest.mark.guarantee("G-ANSWERED")
 def test_interrupt_while_a_tool_works_leaves_results_for_all_calls(tmp_path):
     held = threading.Event()
 
