@@ -54,7 +54,7 @@ VERBS = (
         "exec",
         "cli.opsx_exec",
         "run a command through the guard: reads at once in a sandbox, anything else needs approval",
-        usage=COMMAND,
+        usage=COMMAND + " | --plan FILE",
         options=(
             JSON,
             FILE,
@@ -66,6 +66,7 @@ VERBS = (
             Option("snapshot-file", "save this file too before a change", value="PATH", many=True),
             Option("snapshot-cmd", "keep what this read says before a change", value="NAME::CMD", many=True),
             Option("no-snapshot-of", "go on although this path is not saved", value="PATH", many=True),
+            Option("plan", "the commands of FILE in order, each approved; stops at the first failure", value="FILE"),
             Option("passthrough", "stream the output and end with the command's own exit code (ours become 125)"),
         ),
         text=COMMAND_TEXT,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING, Any
 
+import core
 import execution
 from capabilities.questions import Wanted, holds_words, prepared
 from capabilities.shapes import stamp_object
-from cli import surroundings
+from cli import plans, surroundings
 from cli.ask import TerminalConfirm, facts_of_terminal
 from cli.command_text import command_of
+from cli.opsx_exec import snapshot_options
 from cli.report import line, safe, write
 from dialogue.confirm import APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED
 from guard.bound import (
@@ -24,7 +25,7 @@ from guard.bound import (
     ttl_of,
 )
 from guard.errors import ApprovalChanged, NotPermitted, StateError, UsageError
-from guard.types import LOCAL, MAX_COMMAND_BYTES, Actor, Request
+from guard.types import LOCAL, Actor, Request, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from guard.bound import Stamp
 
 _REQUEST_ID = re.compile(r"a-[a-z0-9-]{1,62}")
-MOST_IN_PLAN = 50
-"""Requests on one screen: more is not read."""
-PLAN_BYTES = 16 * MAX_COMMAND_BYTES
 
 _NOT_APPROVED = {
     DENIED: "denied",
@@ -197,13 +195,11 @@ def require_person(not_done: str) -> None:
 
 def _wanted(parsed: Parsed, guard: Guard) -> list[Wanted]:
     """Kept requests by id, a plan file, or a command of this folder."""
-    options = SnapshotOptions(
-        tuple(parsed.many("snapshot-file")), tuple(parsed.many("snapshot-cmd")), tuple(parsed.many("no-snapshot-of"))
-    )
+    options = snapshot_options(parsed)
     if parsed.value("plan"):
         if parsed.words or parsed.value("file"):
             raise UsageError("--plan names all of it; leave the rest out", hint=parsed.help_line())
-        return _plan(parsed.value("plan"), parsed, options)
+        return _plan(parsed, guard, options)
     ids = [word for word in parsed.words if _REQUEST_ID.fullmatch(word)]
     if ids and not parsed.ended and not parsed.value("file"):
         if len(ids) != len(parsed.words) or options != SnapshotOptions():
@@ -228,43 +224,24 @@ def _kept(request_id: str, guard: Guard, not_done: str) -> Any:
     return kept
 
 
-def _plan(path: str, parsed: Parsed, options: SnapshotOptions) -> list[Wanted]:
-    """One command a line, or JSONL rows `{"command", "cwd", "why"}`; blank lines and lines of `#` are left out."""
-    import json
-
-    try:
-        with open(path, "rb") as file:
-            data = file.read(PLAN_BYTES + 1)
-        text = data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the plan {safe(path)} cannot be read: {error}", not_done="nothing was approved") from None
-    if len(data) > PLAN_BYTES:
-        raise UsageError(f"the plan is longer than {PLAN_BYTES:,} bytes", not_done="nothing was approved")
-    cwd = surroundings.cwd(parsed.value("cwd"))
+def _plan(parsed: Parsed, guard: Guard, options: SnapshotOptions) -> list[Wanted]:
+    """The steps of a plan that need a yes; the others are named, since they run as they are."""
+    not_done = "nothing was approved"
+    steps = plans.read(
+        parsed.value("plan"), cwd=surroundings.cwd(parsed.value("cwd")), why=parsed.value("why"), not_done=not_done
+    )
     wanted = []
-    for number, row in enumerate(text.split("\n"), 1):
-        row = row.removesuffix("\r")
-        if not row.strip() or row.lstrip().startswith("#"):
-            continue
-        command, where, why = row, cwd, parsed.value("why")
-        if row.lstrip().startswith("{") and '"command"' in row:
-            try:
-                fields = json.loads(row)
-                unknown = set(fields) - {"command", "cwd", "why"}
-                if unknown or not all(isinstance(value, str) for value in fields.values()):
-                    raise ValueError(f"what is {', '.join(sorted(unknown)) or 'not text'}?")
-            except ValueError as error:
-                raise UsageError(
-                    f"line {number} of the plan is no request: {error}", not_done="nothing was approved"
-                ) from None
-            command, why = fields["command"], fields.get("why", why)
-            where = os.path.normpath(os.path.join(cwd, fields.get("cwd", "")))
-        wanted.append(Wanted(_request(command, where, why, parsed), options))
-    if not wanted or len(wanted) > MOST_IN_PLAN:
-        raise UsageError(
-            f"the plan holds {len(wanted)} requests; 1 to {MOST_IN_PLAN} fit a screen that is read",
-            not_done="nothing was approved",
-        )
+    for step in steps:
+        request = _request(step.command, step.cwd, step.why, parsed)
+        core.require_command(request.command)
+        execution.require_cwd(request.cwd)
+        if execution.assess(request, guard).decision.verdict == Verdict.RUN:
+            shown = safe(guard.redactor.text(step.command))[:200]
+            write(f"opsx: line {step.line} needs no approval: {shown}\n", to_stderr=True)
+        else:
+            wanted.append(Wanted(request, options))
+    if not wanted:
+        raise UsageError("no step of the plan needs an approval", not_done=not_done, hint="opsx exec --plan FILE")
     return wanted
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OURS_UNDER_PASSTHROUGH = 125
 """What `--passthrough` ends with when the failure is the guard's, as env(1) and timeout(1) do."""
 
-_CODES = {
+CODES = {
     Status.SUCCEEDED: 0,
     Status.FAILED: 1,
     Status.TIMED_OUT: 124,
@@ -44,6 +44,10 @@ def main(parsed: Parsed) -> int:
         from guard.errors import UsageError
 
         raise UsageError("--json and --passthrough exclude each other", hint=parsed.help_line())
+    if parsed.value("plan"):
+        from cli import opsx_plan
+
+        return opsx_plan.main(parsed)
     request = Request(
         command_of(parsed),
         cwd=surroundings.cwd(parsed.value("cwd")),
@@ -58,17 +62,21 @@ def main(parsed: Parsed) -> int:
     )
     cancel = cancel_on_signals()
     on_output = _pass_on if passthrough else None
-    save = SnapshotOptions(
-        tuple(parsed.many("snapshot-file")), tuple(parsed.many("snapshot-cmd")), tuple(parsed.many("no-snapshot-of"))
-    )
+    save = snapshot_options(parsed)
     ran = execution.run(request, guard, timeout_s=timeout_s, save=save, cancel=cancel, on_output=on_output)
     if as_json:
         sys.stdout.write(json_line(exec_object(ran)) + "\n")
     elif passthrough:
         return _after_passthrough(ran)
     else:
-        _in_words(ran)
-    return _CODES[ran.outcome.status]
+        in_words(ran)
+    return CODES[ran.outcome.status]
+
+
+def snapshot_options(parsed: Parsed) -> SnapshotOptions:
+    """What the arguments add to the snapshot of a change, or leave out."""
+    names = ("snapshot-file", "snapshot-cmd", "no-snapshot-of")
+    return SnapshotOptions(*(tuple(parsed.many(name)) for name in names))
 
 
 def cancel_on_signals() -> Any:
@@ -91,7 +99,7 @@ def _pass_on(stream: str, data: bytes) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), target.fileno())
 
 
-def _in_words(ran: execution.Ran) -> None:
+def in_words(ran: execution.Ran) -> None:
     """The output as it is, and on stderr whatever a reader has to know about it."""
     outcome = ran.outcome
     write(outcome.stdout.text)
