@@ -119,8 +119,8 @@ def test_step_that_stands_twice_needs_two_approvals(plan, work):
         3,
         ["it stands in the plan more often than it was approved"],
     )
-    approve(plan("echo one >> a", "true"), work)
-    code, told = run("exec", "--json", "--plan", file, cwd=work)
+    approve(plan("echo one >> a"), work)
+    code, told = run("exec", "--json", "--plan", plan("echo one >> a", "echo one >> a"), cwd=work)
     # What is saved first is bound by its path, not by what is there: both runs are what was approved.
     assert (code, told["status"]) == (0, "succeeded")
     assert (work / "a").read_text() == "one\none\n"
