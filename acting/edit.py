@@ -144,7 +144,7 @@ def of_kept(request: Request, content: bytes, guard: Guard) -> Edit:
     is_same = is_same and hmac.compare_digest(_mark(looked, present, guard), change.before)
     if not is_same or (place.exists and present.node.mode != change.mode):
         raise ApprovalChanged(
-            f"changed since approval: {change.asked or change.path} is not what it was when the change was asked for",
+            f"{change.asked or change.path} is not what it was when the change was asked for",
             not_done="nothing was changed",
             hint="ask for the change again",
         )
@@ -179,7 +179,10 @@ def binding_of(edit: Edit, guard: Guard) -> Binding:
 
 def bound_again(edit: Edit, guard: Guard) -> Binding:
     """The binding as everything is now. Raises ApprovalChanged: it is another file, or holds other bytes."""
-    return binding_of(of_kept(edit.request, edit.content, guard), guard)
+    try:
+        return binding_of(of_kept(edit.request, edit.content, guard), guard)
+    except (ApprovalChanged, CannotEdit) as error:
+        raise ApprovalChanged(f"changed since approval: {error.message}", not_done="nothing was changed") from None
 
 
 def other_approvals(edit: Edit, guard: Guard) -> list[str]:

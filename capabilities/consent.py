@@ -14,7 +14,18 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from capabilities.asking import ASK_TIMEOUT_S
-from dialogue.confirm import APPROVED, CANCELLED, COMMAND, DENIED, RESOLVE, ROLLBACK, UNANSWERED, Answer, Ask
+from dialogue.confirm import (
+    APPROVED,
+    CANCELLED,
+    COMMAND,
+    DENIED,
+    FILE_CHANGE,
+    RESOLVE,
+    ROLLBACK,
+    UNANSWERED,
+    Answer,
+    Ask,
+)
 from dialogue.screen import screen_of
 from guard.errors import ApprovalChanged
 from guard.types import Level
@@ -31,6 +42,7 @@ HOST = "host"
 YES, NO = "approve exactly this, once", "do not run it"
 _QUESTIONS = {
     COMMAND: "opsagent asks: may this be run?",
+    FILE_CHANGE: "opsagent asks: may this file be changed?",
     ROLLBACK: "opsagent asks: may this be taken back?",
     RESOLVE: "opsagent asks: is this how it ended?",
 }

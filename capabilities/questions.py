@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 import core
 import execution
-from acting import approving, rollback
+from acting import approving, edit, rollback
+from capabilities.edit_words import change_words
 from capabilities.rollback_shapes import foreseen_words, kind_words
 from capabilities.sensitive import sensitive_parts
-from dialogue.confirm import COMMAND, RESOLVE, ROLLBACK, Ask
+from dialogue.confirm import COMMAND, FILE_CHANGE, RESOLVE, ROLLBACK, Ask
 from dialogue.screen import marked_spans, typeable
 from guard.bound import NO_OPTIONS
-from guard.errors import ApprovalChanged, NotPermitted, UsageError
+from guard.errors import ApprovalChanged, NotApproved, NotPermitted, UsageError
+from guard.filechange import is_file_change
 from guard.ledger.answers import ToApprove
 from guard.ledger.entries import command_hmac
 from guard.redact import MASK
@@ -96,11 +98,22 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
         UsageError: it needs no approval. CannotRun: it could not be bound.
     """
     request = wanted.request
+    kind, shown, is_hidden = COMMAND, "", False
     asked = rollback.asked(request.command) if wanted.id else None
     details: tuple[str, ...] = ()
     saved: tuple[str, ...]
     not_saved: tuple[str, ...]
-    if asked is not None:
+    if is_file_change(request):
+        kind = FILE_CHANGE
+        change = _kept_change(wanted, guard)
+        assessment = change.assessment
+        require_approvable(assessment, force=force, request_id=wanted.id)
+        binding = edit.binding_of(change, guard)
+        saved, not_saved = foreseen_words(foreseen := rollback.foreseen(change.plan, guard))
+        saved_paths = foreseen.paths
+        shown, is_hidden = change_words(change, guard.redactor)
+    elif asked is not None:
+        kind = ROLLBACK
         plan = execution.plan_rollback(
             asked.of, guard, overruled=asked.overruled, leave_conflicts=asked.leave_conflicts
         )
@@ -142,7 +155,9 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
         remarks.append(f"you denied this at {denial.at}{times}" + (f": {denial.reason}" if denial.reason else ""))
     if wanted.options.leave_out:
         remarks.append(f"not saved, by the asker's own wish: {', '.join(wanted.options.leave_out)}")
-    shown, fingerprint = _shown(request.command, guard)
+    if kind != FILE_CHANGE:
+        shown, is_hidden = _shown(request.command, guard)
+    key = guard.ledger.answers.folder.key()
     redact = guard.redactor.text
     ask = Ask(
         id=wanted.id,
@@ -164,15 +179,15 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
         remarks=tuple(redact(text) for text in remarks),
         asked_by=_asker(request),
         holds=holds,
-        fingerprint=fingerprint,
+        fingerprint=command_hmac(key, request.command)[:_FINGERPRINT] if is_hidden else "",
         details=tuple(redact(text) for text in details),
         saved_paths=saved_paths,
         not_saved=_counted([redact(text) for text in not_saved]),
-        kind=ROLLBACK if asked is not None else COMMAND,
+        kind=kind,
         resolves=tuple(run.id for run, _ in unknown),
         sensitive=sensitive_parts(assessment),
         digest=binding.digest,
-        marked=_marked(request.command, shown, assessment),
+        marked=_marked(request.command, shown, assessment) if kind != FILE_CHANGE else (),
     )
     return Prepared(wanted, assessment, binding, ask, tuple(run.id for run, _ in unknown))
 
@@ -231,22 +246,34 @@ def resolution(run: Execution, outcome: str, evidence: str, guard: Guard, *, exp
     )
 
 
-def _shown(command: str, guard: Guard) -> tuple[str, str]:
-    """The command as it may stand on a screen, and the exact bytes' fingerprint when something in it is hidden.
+def _kept_change(wanted: Wanted, guard: Guard) -> edit.Edit:
+    """The kept file change as its file is now.
+
+    Raises:
+        NotApproved: it does not wait any more. ApprovalChanged: its file is another one by now.
+    """
+    kept = guard.ledger.request(wanted.id)
+    if kept is None:
+        raise NotApproved(f"{wanted.id} does not wait any more", not_done="nothing was approved", hint="opsx pending")
+    return edit.of_kept(wanted.request, guard.ledger.content(kept), guard)
+
+
+def _shown(command: str, guard: Guard) -> tuple[str, bool]:
+    """The command as it may stand on a screen, and whether something in it is hidden.
 
     Hiding must not hide what would run. So only pieces that no shell acts on are hidden: the text around them with
     harmless words in their place is the command.
     """
     text = guard.redactor.text(command)
     if text == command:
-        return command, ""
+        return command, False
     pieces = text.split(MASK)
     if len(pieces) > MOST_PIECES:
-        return command, ""
+        return command, False
     fitting = re.fullmatch(f"({_HARMLESS.pattern})".join(re.escape(piece) for piece in pieces), command)
     if fitting is None:
-        return command, ""
-    return text, command_hmac(guard.ledger.answers.folder.key(), command)[:_FINGERPRINT]
+        return command, False
+    return text, True
 
 
 def _marked(command: str, shown: str, assessment: Assessment) -> tuple[tuple[int, int], ...]:

@@ -18,8 +18,9 @@ OUTCOMES = (APPROVED, DENIED, EXPIRED, CANCELLED, UNANSWERED)
 ANSWERED = "answered"
 """Settles a question that clarifies (`AskOpened.kind` is `question`); no approval, like all but APPROVED."""
 
-COMMAND, ROLLBACK, RESOLVE = "command", "rollback", "resolve"
-"""What is asked for: to run a command, to take a change back, to settle how an unknown run ended; nothing runs then."""
+COMMAND, FILE_CHANGE, ROLLBACK, RESOLVE = "command", "file-change", "rollback", "resolve"
+"""What is asked for: to run a command, to change one file, to take a change back, to settle how an unknown run ended;
+nothing runs then. Of a file change `Ask.command` is the change in words, with its whole difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Ask:
     not_saved: tuple[str, ...] = ()
     """What it may change and has no way back: states of services, contents of secrets."""
     kind: str = COMMAND
-    """`command` · `rollback` · `resolve`"""
+    """`command` · `file-change` · `rollback` · `resolve`"""
     resolves: tuple[str, ...] = ()
     """Runs whose end is not on record (`e-…`), and of which a yes says that the person looked."""
     sensitive: tuple[str, ...] = ()

@@ -80,6 +80,7 @@ def check(
     for name in places:
         if paths.secret(name) or unkept:
             judge.note(R2, HOLDS_CREDENTIALS, f"changes a file that holds credentials ({name})", span, "docs/edits.md")
+            judge.effects.append(("secret", name))
     if other_names:
         count = "another name" if other_names == 1 else f"{other_names} other names"
         judge.note(
