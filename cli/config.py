@@ -27,6 +27,8 @@ SYSTEM_FOLDER = "/etc/opsagent"
 MOST_BYTES = 256 * 1024
 MOST_FILES = 64
 MOST_ENTRIES = 1_000
+TABLES = ("policy", "env", "brains", "mcp", "pending", "approve", "log")
+"""What a config.toml may hold; `[brains]` is read by what talks to one (cli.brains_config)."""
 TRUSTED = "trusted-rules"
 """File of the state folder with the digests of rules files that a person trusts, one a line."""
 
@@ -236,6 +238,12 @@ class _Found:
             self.modes.append(mode)
         for key, values in lists.items():
             self.lists[key].update(dict.fromkeys(values))
+        # Said, but the rest of the file counts: a newer version's table must not cost a signer or a strict mode.
+        self.problems += [
+            f"{path}: [{ascii(name)[1:-1][:60]}] is no part of it and says nothing; there are {', '.join(TABLES)}"
+            for name in table
+            if name not in TABLES
+        ]
         self.files.append(path)
 
     def rules_in(self, folder: str) -> None:

@@ -78,8 +78,9 @@ class Found:
     def unusable(self, path: str) -> None:
         """A file that is not used: if it speaks of a signer, approvals need a signature that nobody can make."""
         try:
-            with open(path, "rb") as file:
-                speaks = b"signer" in file.read(1 << 20)
+            # O_NONBLOCK: it may be unusable because it is a FIFO, and opening one must not hang.
+            with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+                speaks = b"signer" in (file.read(1 << 20) or b"")
         except OSError:
             speaks = False
         if speaks and not self._signer_from:

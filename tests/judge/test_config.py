@@ -8,6 +8,7 @@ from cli import config, opsx_rules, surroundings
 from cli.opsx import BY_NAME
 from cli.options import parse
 from guard.errors import NotPermitted, UsageError
+from guard.keeping import FOREVER
 from guard.ledger import location
 from guard.types import Actor, Mode
 from tests.judge.test_own_rules import GOOD
@@ -19,8 +20,8 @@ peers = ["web1", "h:1"]
 contexts = ["prod"]
 [env]
 pass = ["VAULT_ADDR", "PG*"]
-[other]
-anything = 1
+[brains]
+order = ["offline"]
 """
 
 
@@ -57,10 +58,18 @@ def test_settings_are_read(place):
         contexts=("prod",),
         env=("VAULT_ADDR", "PG*"),
         files=(str(place / "config.toml"),),
+        keeping=FOREVER,
     )
     policy = surroundings.policy()
     assert (policy.mode, policy.peers, policy.env) == (Mode.LAB, frozenset(("web1", "h:1")), ("VAULT_ADDR", "PG*"))
     assert surroundings.policy(read_only=True).mode == Mode.READ_ONLY
+
+
+def test_a_part_that_is_not_known_is_said_and_the_rest_counts(place):
+    path = _put(place / "config.toml", '[polcy]\nmode = "lab"\n[policy]\nmode = "read-only"\n')
+    found = config.load()
+    assert (found.mode, found.files) == (Mode.READ_ONLY, (str(path),))
+    assert len(found.problems) == 1 and "[polcy]" in found.problems[0] and "policy, env, brains" in found.problems[0]
 
 
 def test_the_current_folder_says_nothing(tmp_path, monkeypatch):
@@ -103,7 +112,7 @@ def test_two_places_count_where_nothing_moves_them(monkeypatch, tmp_path):
 def test_a_file_with_a_mistake_is_left_out_whole_and_named(place, capsys, text, complaint):
     _put(place / "config.toml", text)
     found = config.load()
-    assert found.replace(problems=()) == config.Settings()
+    assert found.replace(problems=(), keeping=None) == config.Settings()
     assert len(found.problems) == 1 and complaint in found.problems[0] and "config.toml" in found.problems[0]
     surroundings.policy()
     assert complaint in capsys.readouterr().err
