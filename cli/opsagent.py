@@ -9,14 +9,17 @@ if TYPE_CHECKING:
     from cli.options import Parsed, Verb
 
 PROGRAM = "opsagent"
-VERB_MODULES = {"runbook": "cli.opsagent_runbook", "sessions": "cli.opsagent_sessions"}
+VERB_MODULES = {
+    "runbook": "cli.opsagent_runbook",
+    "sessions": "cli.opsagent_sessions",
+    "config": "cli.opsagent_config",
+}
 """Verb → the module with its `VERB`, imported only when the verb is used."""
 LATER = {
     "rpc": "the JSON-RPC server",
     "acp": "the Agent Client Protocol server",
     "doctor": "the doctor",
     "resume": "resuming a conversation",
-    "config": "configuration by command",
     "fleet": "fleets",
     "check": "",
     "explain": "",

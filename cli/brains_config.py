@@ -1,0 +1,57 @@
+"""The table `[brains]` of the configuration files. Read by what talks to a brain, and by nothing else.
+
+Unlike the policy, a file that cannot be used here is an error: without it nobody knows which brain a person wants the
+words sent to, and a guess could send them to somebody else.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from agent.brains.choice import NOTHING, Configured, configured
+from agent.brains.entries import BadBrains
+from cli import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def load(redact: Callable[[str], str]) -> Configured:
+    """What all configuration files say about brains, a later file over an earlier one.
+
+    Raises:
+        BadConfig: a file is there and cannot be used. BadBrains: what it says about brains is wrong; names the file.
+    """
+    known = NOTHING
+    for path in places():
+        table = table_of(path)
+        if "brains" in table:
+            known = known.then(in_table(table, path, redact))
+    return known
+
+
+def places() -> list[str]:
+    """The files, in order; they need not exist. A folder that is a link is left out, as the policy does."""
+    return [os.path.join(folder, "config.toml") for folder in config.folders() if not os.path.islink(folder)]
+
+
+def table_of(path: str) -> dict[str, Any]:
+    """A file as a table; empty when it is not there. Raises BadConfig."""
+    try:
+        return tomllib.loads(config.read_safely(path).decode())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise config.BadConfig(path, error.strerror or str(error)) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise config.BadConfig(path, f"it is not TOML: {error}") from None
+
+
+def in_table(table: dict[str, Any], path: str, redact: Callable[[str], str]) -> Configured:
+    """What one file says. Raises BadBrains, with the file's name."""
+    try:
+        return configured(table["brains"], redact=redact, origin=path)
+    except BadBrains as error:
+        raise BadBrains(f"{path}: {error.message}", hint=error.hint) from None
