@@ -9,9 +9,9 @@ the face to all of this; nothing here prints or asks.
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
+from acting.world import own_python
 from guard.errors import GuardError, SnapshotImpossible
 from guard.types import Captured, Outcome, Profile, Request, Status
 
@@ -136,10 +136,7 @@ def carry_out(
 def _start_witness(execution: str) -> Witness:
     from guard.hands.witness import Witness
 
-    # Isolated as launch/start.py starts us: no site, no environment of Python's, and exactly our own path.
-    path = [os.path.dirname(os.path.dirname(os.path.realpath(__file__))), *(entry for entry in sys.path if entry)]
-    code = f"import sys; sys.path[:] = {path!r}; from acting import change; sys.exit(change.witness({execution!r}))"
-    return Witness([sys.executable, "-I", "-S", "-X", "utf8", "-c", code])
+    return Witness(own_python(f"from acting import change; sys.exit(change.witness({execution!r}))"))
 
 
 def _order(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,14 +83,32 @@ def open_store(redactor: Redactor, keeping: Keeping | None = None) -> Ledger | N
     from guard.hands.liveness import ProcLiveness
     from guard.ledger.store import open_ledger
 
-    signatures = None
+    signatures, on_request = None, None
     if keeping is not None and keeping.signer:
         from guard.hands.signing import SshSignatures
 
         signatures = SshSignatures(keeping)
+    if keeping is not None and keeping.notify:
+        from acting.notifying import notifier
+
+        on_request = notifier(keeping.notify, redactor.text)
     return open_ledger(
-        clock=SystemClock(), ids=RandomIds(), redact=redactor.text, liveness=ProcLiveness(), signatures=signatures
+        clock=SystemClock(),
+        ids=RandomIds(),
+        redact=redactor.text,
+        liveness=ProcLiveness(),
+        signatures=signatures,
+        on_request=on_request,
     )
+
+
+def own_python(code: str) -> list[str]:
+    """The argv of a process of our own beside this one; `sys` is there for the code, and nothing is read at its start.
+
+    Isolated as launch/start.py starts us: no site, no environment of Python's, and exactly our own path.
+    """
+    path = [os.path.dirname(os.path.dirname(os.path.realpath(__file__))), *(entry for entry in sys.path if entry)]
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", f"import sys; sys.path[:] = {path!r}; {code}"]
 
 
 def outcome_of(result: RunResult, execution: str, guard: Guard, sink: Sink) -> Outcome:

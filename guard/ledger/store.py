@@ -96,8 +96,14 @@ class Ledger:
         segment_bytes: int = SEGMENT_BYTES,
         small_log_bytes: int = index.SMALL_LOG_BYTES,
         signatures: Signatures | None = None,
+        on_request: Callable[[KeptRequest], None] | None = None,
     ) -> None:
-        """Args: signatures: what approvals have to be signed by; None when they need not be."""
+        """Takes what it asks of the world.
+
+        Args:
+            signatures: what approvals have to be signed by; None when they need not be.
+            on_request: told about each new request once it is on record, with no lock held; it does not raise.
+        """
         self.folder = folder
         self._clock = clock
         self._ids = ids
@@ -108,6 +114,7 @@ class Ledger:
         self._owner = Owner(os.getpid(), liveness.start_of(os.getpid()))
         self._small_log_bytes = small_log_bytes
         self._signatures = signatures
+        self._on_request = on_request
         self._runs: dict[str, _Run] = {}
         self._late: list[Entry] = []
         self._late_lock = threading.Lock()
@@ -323,6 +330,8 @@ class Ledger:
                     with contextlib.suppress(StateError):
                         self._requests.discard(kept.id)
                     raise
+        if is_new and self._on_request is not None:
+            self._on_request(kept)
         return kept.id
 
     def pending(self) -> list[KeptRequest]:
@@ -462,6 +471,7 @@ def open_ledger(
     liveness: Liveness,
     path: str | None = None,
     signatures: Signatures | None = None,
+    on_request: Callable[[KeptRequest], None] | None = None,
 ) -> Ledger | NullLedger:
     """The ledger of this user's state folder, or of `path`; a `NullLedger` when the folder cannot be used.
 
@@ -471,7 +481,15 @@ def open_ledger(
         folder = StateFolder.open(path if path is not None else state_path())
     except StateError as error:
         return NullLedger(error, ids=ids)
-    return Ledger(folder, clock=clock, ids=ids, redact=redact, liveness=liveness, signatures=signatures)
+    return Ledger(
+        folder,
+        clock=clock,
+        ids=ids,
+        redact=redact,
+        liveness=liveness,
+        signatures=signatures,
+        on_request=on_request,
+    )
 
 
 def _unreadable_notes(unreadable: int) -> tuple[str, ...]:
