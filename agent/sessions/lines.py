@@ -97,9 +97,9 @@ def header_of(line: bytes, shown: str) -> Header:
     """The header in the first line; unknown fields are left out.
 
     Args:
-        shown: the file's name, for errors.
+        shown: the file's name, which has to be the id's.
     Raises:
-        StateDamaged: it is no header.
+        StateDamaged: it is no header, or that of another conversation.
         StateError: a newer version wrote it.
     """
     try:
@@ -121,6 +121,8 @@ def header_of(line: bytes, shown: str) -> Header:
     wrong = next((name for name, value in texts.items() if not isinstance(value, str)), "")
     if wrong or not is_session_id(texts["id"]):
         raise damaged(shown, 1, f"its {wrong or 'id'} is none")
+    if shown != f"{texts['id']}.jsonl":
+        raise damaged(shown, 1, "it is that of another conversation")
     rules = record.get("redaction", 0)
     return Header(**texts, rules=rules if type(rules) is int else 0)
 

@@ -58,8 +58,6 @@ def read(data: bytes, *, shown: str, key: bytes, redactor: Redactor, until_damag
     if not end:
         raise damaged(shown, 1, "it is cut" if data else "the file is empty")
     header = header_of(data[:end], shown)
-    if shown != f"{header.id}.jsonl":
-        raise damaged(shown, 1, "it names another conversation")
     chain = Chain(key)
     foreign = not chain.follows(data[:end])
     again = foreign or header.rules != RULES_VERSION or redactor.mentions(data.decode("utf-8", "replace"))
