@@ -14,6 +14,7 @@ from capabilities.shapes import stamp_object
 from dialogue.confirm import APPROVED, DENIED
 from guard.bound import DEFAULT_TTL_S, MIN_TTL_S, RESOLUTIONS
 from guard.errors import NotPermitted, UsageError
+from guard.filechange import is_file_change
 from guard.types import Level, Status
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def approve_tool(guard: execution.Guard, call: Call, *, host_counts: bool = Fals
 
     def run(arguments: JSON) -> JSON:
         wanted = _wanted(guard, call, arguments)
+        again = "the same call again" if is_file_change(wanted.request) else "ops_exec with exactly this command"
         settled = settle(wanted, guard, call, ttl_s=int(arguments.get("ttl_s", DEFAULT_TTL_S)))
         if settled.stamp is None:
             return not_approved(settled)
@@ -38,7 +40,7 @@ def approve_tool(guard: execution.Guard, call: Call, *, host_counts: bool = Fals
             "status": APPROVED,
             "request": wanted.id,
             "stamp": stamp_object(settled.stamp),
-            "next": "ops_exec with exactly this command",
+            "next": again,
         }
 
     return Tool(
