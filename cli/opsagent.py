@@ -19,7 +19,6 @@ LATER = {
     "rpc": "the JSON-RPC server",
     "acp": "the Agent Client Protocol server",
     "doctor": "the doctor",
-    "resume": "resuming a conversation",
     "fleet": "fleets",
     "check": "",
     "explain": "",
@@ -53,9 +52,15 @@ def main(argv: "list[str]") -> int:
 
             verb = import_module(VERB_MODULES[argv[0]]).VERB
             return run_verb(PROGRAM, {verb.name: verb}, argv)
+        if argv[:1] == ["resume"]:
+            argv = ["--resume", *(argv[1:] or ["last"])]
         parsed = _parsed(argv)
         if parsed is None:
             return 0
+        if _is_conversation(parsed):
+            from cli.opsagent_repl import main as talk
+
+            return talk(parsed)
         from cli.opsagent_ask import main as ask
 
         return ask(parsed)
@@ -74,6 +79,13 @@ def main(argv: "list[str]") -> int:
         return error(CannotRun(f"{failure.strerror or failure}", not_done=not_done), as_json=as_json)
 
 
+def _is_conversation(parsed: "Parsed") -> bool:
+    """Whether no single question is asked: a person is at the terminal, or asked for a conversation by an option."""
+    if any(name in parsed.values for name in ("prompt", "json", "output", "nagios", "watch", "timeout", "lang")):
+        return False
+    return parsed.flag("plain") or "resume" in parsed.values or sys.stdin.isatty()
+
+
 def itself() -> "Verb":
     """What `opsagent` without a verb takes."""
     from cli.options import Option, Verb
@@ -82,7 +94,8 @@ def itself() -> "Verb":
         "",
         "cli.opsagent_ask",
         "opsagent: looks at this machine and answers in the language of the question; it changes nothing by itself.",
-        usage="-p 'QUESTION' [options]      (-p - or a pipe: the question is read from standard input)",
+        usage="[options]                     a conversation on this terminal\n"
+        "       opsagent -p 'QUESTION' [options]      (-p - or a pipe: the question is read from standard input)",
         options=(
             Option("prompt", "the question, in plain words, English or Chinese", value="TEXT", short="p"),
             Option("json", "print one JSON object (the same as --output json)"),
@@ -94,6 +107,8 @@ def itself() -> "Verb":
             Option("brain", "what decides; only `offline` (runbooks, no model) in this version", value="NAME"),
             Option("target", "the machine to look at; only `local` in this version", value="NAME"),
             Option("read-only", "refuse everything above R0"),
+            Option("resume", "conversation: go on with this one (opsagent sessions), or `last`", value="ID"),
+            Option("plain", "conversation: lines of text without control codes"),
             Option("version", "print the version", short="V"),
         ),
         text="""

@@ -40,8 +40,12 @@ class Abilities:
 class BrainSession(Protocol):
     """One conversation with one brain. Calls out of order raise ValueError; a dead brain is an `Error` event."""
 
-    name: str
     abilities: Abilities
+
+    @property
+    def name(self) -> str:
+        """Of the brain that would answer now."""
+        ...
 
     def start(self) -> None:
         """Opens the session. Raises GuardError when the brain cannot be used at all."""

@@ -1,0 +1,112 @@
+"""The permission dock as lines of a width. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent.repl import dock as docks
+from agent.repl.lines import Line, cut, line, width
+from dialogue.screen import MARGIN, MARKED
+from guard import render
+
+if TYPE_CHECKING:
+    from agent.repl.dock import Dock, Waiting
+
+_CHOICES = "yes · yes N: N runs of exactly this · no · no REASON · edit, then Enter   esc: not now"
+_CHOICES_ROLLBACK = "yes · no · no REASON, then Enter   esc: not now"
+_CHOICES_R3 = "to approve, type what it destroys, as shown · no · no REASON · edit, then Enter   esc: not now"
+_CHOICES_QUESTION = "type an answer or its number, then Enter   esc: no answer"
+_QUESTION_APPROVES_NOTHING = "question: approves nothing"
+
+
+def rows_of(dock: Dock, now_s: float) -> list[Line]:
+    """All rows of the dock, none wider than its window; [] when nothing is asked."""
+    if not dock.waiting:
+        return []
+    front, columns = dock.waiting[0], dock.columns
+    frame = "dock.frame.danger" if is_danger(front) else "dock.frame"
+    body = docks.body_of(dock)
+    height = docks.body_height(dock, len(body))
+    shown = body[dock.top : dock.top + height]
+    rows = [_title(dock, front, frame, now_s)]
+    rows += [cut(_body_row(row, frame), columns) for row in shown]
+    rows.append(_place(dock, len(body), height, frame))
+    rows.append(cut(line(f"! {dock.said}", "confirm"), columns) if dock.said else line(""))
+    rows += _choices(front, columns)
+    prompt = "> " if front.ask is None or front.ask.must_type else "approve? > "
+    typed = render.visible_line(dock.typed)
+    room = columns - width(line(prompt)) - 1
+    while render.width(typed) > room:
+        typed = typed[1:]
+    rows.append((("dock.key", prompt), ("dock.typed", typed), ("cursor", "")))
+    return rows
+
+
+def is_danger(one: Waiting) -> bool:
+    """Whether the ask is drawn in red: it cannot be undone, or nothing is known that would undo it."""
+    ask = one.ask
+    return ask is not None and (ask.level == "R3" or (ask.level == "R2" and not ask.snapshot_plan))
+
+
+def _title(dock: Dock, front: Waiting, frame: str, now_s: float) -> Line:
+    ask = front.ask
+    if ask is None:
+        words = _QUESTION_APPROVES_NOTHING
+    else:
+        kinds = {"rollback": "take a change back?", "resolve": "settle a run?"}
+        words = f"{ask.level}: {kinds.get(ask.kind, 'run this?')}"
+    count = len(dock.waiting) - 1
+    number = f"{dock.number} of {dock.number + count}" if count or dock.number > 1 else ""
+    left = _left(front.ends_s - now_s) if front.ends_s else ""
+    title = " · ".join(part for part in (words, number, left) if part)
+    head = f"── {title} "
+    return cut(line(head + "─" * max(0, dock.columns - render.width(head)), frame), dock.columns)
+
+
+def _left(seconds: float) -> str:
+    if seconds <= 0:
+        return "expired"
+    return f"{int(seconds) // 60} min left" if seconds >= 120 else f"{int(seconds) + 1} s left"
+
+
+def _body_row(row: str, frame: str) -> Line:
+    if row.startswith(MARKED):
+        return (("danger", MARKED), ("dock.key", row[len(MARKED) :]))
+    if row.startswith(MARGIN):
+        return ((frame, MARGIN), ("dock.key", row[len(MARGIN) :]))
+    if row.startswith(("NOTE ", "NOT saved", "destroys ")) or "no known way back" in row or "IRREVERSIBLE" in row:
+        return line(row, "danger")
+    if row.startswith("look at "):
+        return line(row, "confirm")
+    return line(row)
+
+
+def _place(dock: Dock, rows: int, height: int, frame: str) -> Line:
+    if rows <= height:
+        return line("─" * dock.columns, frame)
+    first, last = dock.top + 1, dock.top + height
+    more = "all read" if dock.read else "PgDn reads on; all of it has to be read before a yes"
+    if not dock.read and dock.reached >= rows:
+        more = "PgUp: marked rows (!) were not shown yet"
+    head = f"── rows {first} to {last} of {rows} · {more} "
+    return cut(line(head + "─" * max(0, dock.columns - render.width(head)), frame), dock.columns)
+
+
+def _choices(front: Waiting, columns: int) -> list[Line]:
+    """Each choice whole: they go on another row rather than being cut."""
+    ask = front.ask
+    if ask is None:
+        text = _CHOICES_QUESTION
+    elif ask.must_type:
+        text = _CHOICES_R3
+    else:
+        text = _CHOICES if ask.kind == "command" else _CHOICES_ROLLBACK
+    rows, row = [], ""
+    for part in text.replace("   ", " · ").split(" · "):
+        longer = f"{row} · {part}" if row else part
+        if row and render.width(longer) > columns:
+            rows.append(line(row, "dim"))
+            row = part
+        else:
+            row = longer
+    return [cut(one, columns) for one in (*rows, line(row, "dim"))]

@@ -1,0 +1,75 @@
+"""The status line: what a person must never have to ask for. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.repl.lines import Line, cut
+from guard import render
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the line is made of."""
+
+    brain: str = ""
+    model: str = ""
+    host: str = ""
+    user: str = ""
+    root: bool = False
+    mode: str = "guarded"
+    frozen: bool = False
+    context: float = 0.0
+    """0.0 to 1.0"""
+    tokens: int = 0
+    cost: float | None = None
+    unknown: int = 0
+    """Runs whose end is not on record and that nobody has settled."""
+    detached: int = 0
+    """Runs that go on by themselves."""
+    busy: str = ""
+    """What is at work, with its time; "" when nothing is."""
+    goal: str = ""
+    hint: str = ""
+    """What the next key would do, such as leaving."""
+
+
+def status_line(status: Status, columns: int) -> Line:
+    """One row, never wider than the window; what is urgent stands first, so that a narrow window cuts the rest."""
+    spans: list[tuple[str, str]] = []
+
+    def put(text: str, style: str = "status") -> None:
+        if text:
+            spans.append(("status", " · " if spans else " "))
+            spans.append((style, render.visible_line(text)))
+
+    put(status.hint, "status-danger")
+    if status.unknown:
+        put(f"{status.unknown} UNKNOWN: /executions", "status-danger")
+    if status.detached:
+        put(f"{status.detached} detached", "status-danger")
+    if status.frozen:
+        put("FROZEN: /thaw", "status-danger")
+    put(status.busy)
+    put(status.goal)
+    put(status.brain + (f" {status.model}" if status.model and status.model != status.brain else ""))
+    put(f"{status.user}@{status.host}", "status-danger" if status.root else "status")
+    put(status.mode)
+    if status.context >= 0.01:
+        put(f"context {status.context:.0%}")
+    if status.tokens:
+        put(f"{_thousands(status.tokens)} tokens")
+    if status.cost is not None:
+        put(f"{status.cost:.2f}")
+    line = cut(spans, columns)
+    used = sum(render.width(text) for _, text in line)
+    return (*line, ("status", " " * max(0, columns - used)))
+
+
+def words(status: Status) -> str:
+    """The same in words, for /status and plain output."""
+    return "".join(text for _, text in status_line(status, 10_000)).strip()
+
+
+def _thousands(number: int) -> str:
+    return f"{number / 1000:.1f}k" if number >= 1000 else str(number)

@@ -1,0 +1,103 @@
+"""`opsagent` without a question: the conversation on this terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from agent.repl.world import Opened
+from cli import surroundings
+from guard.types import Actor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import execution
+    from agent.repl.world import World
+    from agent.sessions.store import Sessions
+    from cli.options import Parsed
+    from dialogue.confirm import Confirm
+
+SHELL = "repl"
+OFFLINE, SCRIPT = "offline", "script:"
+
+
+def main(parsed: Parsed) -> int:
+    """Opens the conversation that the arguments name and holds it. Returns the exit code."""
+    world = TerminalWorld(read_only=parsed.flag("read-only"))
+    opened = world.open(
+        brain=parsed.value("brain"), model=parsed.value("model"), resume=parsed.value("resume"), cwd=world.cwd
+    )
+    if is_plain(parsed.flag("plain"), os.environ):
+        from agent.repl.plain import Plain
+
+        return Plain(world, opened, _line_confirm(world), sys.stdin, sys.stdout).run()
+    from agent.repl.app import Repl
+    from cli.clipboard import copied
+
+    return Repl(world, opened, copy=lambda text: copied(text, os.environ)).run()
+
+
+def is_plain(wanted: bool, environ: Mapping[str, str]) -> bool:
+    """Whether control codes stay away: asked for, no terminal, or a terminal that wants none."""
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    return wanted or not terminal or environ.get("TERM", "") in ("", "dumb") or bool(environ.get("NO_COLOR"))
+
+
+class TerminalWorld:
+    """`agent.repl.world.World` for this process."""
+
+    def __init__(self, *, read_only: bool) -> None:
+        from execution import open_guard
+
+        self.guard: execution.Guard = open_guard(
+            surroundings.policy(read_only=read_only), outputs_folder=surroundings.outputs_folder()
+        )
+        self.cwd = surroundings.cwd()
+        self.environ: Mapping[str, str] = os.environ
+        self.person = surroundings.actor() == Actor.PERSON
+        self._printing = threading.Lock()
+
+    @property
+    def sessions(self) -> Sessions:
+        """The conversations on disk."""
+        from agent.sessions.store import Sessions
+
+        return Sessions.open(self.guard.redactor)
+
+    def open(self, *, brain: str = "", model: str = "", resume: str = "", cwd: str = "") -> Opened:
+        """See `World.open`."""
+        from cli.opsagent_brains import opened
+
+        if cwd:
+            self.cwd = surroundings.cwd(cwd)
+        return opened(self, brain=brain, model=model, resume=resume)
+
+    def brains(self) -> tuple[str, ...]:
+        """Names that `/brain` takes."""
+        return (OFFLINE,)
+
+    def verb(self, program: str, argv: list[str]) -> tuple[str, int]:
+        """What a verb prints, errors too, and its exit code."""
+        from cli import opsagent, opsx
+
+        run = opsx.main if program == "opsx" else opsagent.main
+        said = io.StringIO()
+        with self._printing, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            code = run(argv)
+        return said.getvalue(), code
+
+
+def _line_confirm(world: World) -> Confirm:
+    """How a person is asked on plain lines; nobody, where none is there."""
+    from dialogue.confirm import NobodyThere
+
+    if not world.person:
+        return NobodyThere()
+    from cli.ask import TerminalConfirm
+
+    return TerminalConfirm()
