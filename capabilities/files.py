@@ -90,7 +90,7 @@ def read_tool(guard: execution.Guard, call: Call, jobs: Jobs) -> Tool:
     def run(arguments: JSON) -> JSON:
         offset, limit = int(arguments.get("offset", 1)) or 1, int(arguments.get("limit", LINES))
         path = os.path.realpath(os.path.join(call.cwd, arguments["path"]))
-        if jobs.is_own_output(path):
+        if jobs.may_read_output(path):
             return _saved(path, offset, limit)
         _require_file(path)
         return _through_the_guard(guard, call, path, offset, limit)

@@ -7,6 +7,7 @@ head and a tail, and only the newest jobs are kept.
 from __future__ import annotations
 
 import codecs
+import os
 import threading
 import time
 from collections import OrderedDict, deque
@@ -169,8 +170,10 @@ class Job:
 class Jobs:
     """The calls of one client, over a few threads that never hold up the end of the process."""
 
-    def __init__(self, threads: int = 32) -> None:
+    def __init__(self, threads: int = 32, *, shared_outputs: str = "") -> None:
+        """Args: shared_outputs: a folder whose saved outputs this client may read, whoever ran the commands."""
         self._threads = threads
+        self._shared = os.path.realpath(shared_outputs) if shared_outputs else ""
         self._lock = threading.Condition()
         self._queue: deque[tuple[Job, Callable[[Job], dict[str, Any]]]] = deque()
         self._idle = 0
@@ -218,8 +221,11 @@ class Jobs:
             while len(self._outputs) > 1000:
                 self._outputs.popitem(last=False)
 
-    def is_own_output(self, path: str) -> bool:
-        """Whether the file holds output of this client's own commands."""
+    def may_read_output(self, path: str) -> bool:
+        """Whether a file (its real path) holds output of this client's own commands, or of those that share theirs."""
+        folder, name = os.path.split(path)
+        if self._shared and folder == self._shared and name.startswith("e-") and name.endswith(".txt"):
+            return True
         with self._lock:
             return path in self._outputs
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import core
 import execution
-from capabilities.bounded import largest_page
+from capabilities.bounded import json_text, largest_page
 from capabilities.jobs import DONE
 from capabilities.registry import JSON, Tool, hints_of, parameters
 from capabilities.rollback_shapes import listed_object
@@ -164,7 +164,7 @@ def status_tool(guard: execution.Guard, jobs: Jobs) -> Tool:
         job = jobs.find(id)
         if job is not None:
             return largest_page(lambda size: _job_object(job, id, offset, size), PAGE_CHARS)
-        return _recorded_object(guard, id)
+        return _recorded_object(guard, id, jobs)
 
     return Tool(
         "ops_status",
@@ -206,11 +206,15 @@ def _job_object(job: Job, id: str, offset: int, size: int) -> JSON:
     return {**rest, **found, "status": answer.get("status", Status.SUCCEEDED)}
 
 
-def _recorded_object(guard: execution.Guard, id: str) -> JSON:
+def _recorded_object(guard: execution.Guard, id: str, jobs: Jobs) -> JSON:
     """What the records say; another client's output is not part of it."""
     shown = guard.ledger.show(id)
     if shown.execution is not None:
-        return {"format": 1, "id": id, **execution_object(shown.execution)}
+        found = {"format": 1, "id": id, **execution_object(shown.execution)}
+        output = shown.execution.output_file
+        if output and jobs.may_read_output(os.path.realpath(output)):
+            found["next"] = f"read{json_text({'path': output})}"
+        return found
     if shown.request is not None:
         return {
             "format": 1,

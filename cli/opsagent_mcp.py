@@ -37,17 +37,22 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"opsagent mcp takes no {ascii(parsed.words[0])[:60]}", hint="opsagent mcp --help")
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write("opsagent mcp speaks the Model Context Protocol on standard input; Ctrl-D ends it\n")
-    from cli import surroundings
+    from cli import config, surroundings
+    from cli.mcp_config import HOST, McpSettings
     from cli.version import VERSION
 
     cwd = surroundings.cwd(parsed.value("cwd"))
     from execution import open_guard
     from guard.clock import RandomIds
-    from mcp_server import serve
+    from mcp_server import Options, serve
 
     outputs = surroundings.outputs_folder()
     guard = open_guard(surroundings.policy(read_only=parsed.flag("read-only")), outputs_folder=outputs)
     if outputs is not None:
         # Other clients' outputs lie there too; the read tool gives each client its own.
         guard = replace(guard, hidden=(*guard.hidden, outputs))
-    return serve(guard, version=VERSION, cwd=cwd, session=RandomIds().new("c"))
+    settings = config.load().mcp or McpSettings()
+    options = Options(
+        host_counts=settings.approval == HOST, shared_outputs=outputs or "" if settings.share_outputs else ""
+    )
+    return serve(guard, version=VERSION, cwd=cwd, session=RandomIds().new("c"), options=options)

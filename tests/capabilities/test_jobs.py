@@ -130,8 +130,8 @@ def test_many_jobs_over_few_threads_all_end():
 def test_saved_outputs_are_known_by_their_exact_path():
     mine = Jobs(1)
     mine.saved("/state/outputs/e-1.stdout.txt")
-    assert mine.is_own_output("/state/outputs/e-1.stdout.txt")
-    assert not mine.is_own_output("/state/outputs/e-2.stdout.txt")
+    assert mine.may_read_output("/state/outputs/e-1.stdout.txt")
+    assert not mine.may_read_output("/state/outputs/e-2.stdout.txt")
 
 
 @pytest.mark.parametrize("count", [1001])
@@ -139,4 +139,4 @@ def test_the_list_of_saved_outputs_has_an_end(count):
     mine = Jobs(1)
     for number in range(count):
         mine.saved(str(number))
-    assert not mine.is_own_output("0") and mine.is_own_output(str(count - 1))
+    assert not mine.may_read_output("0") and mine.may_read_output(str(count - 1))

@@ -25,19 +25,28 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home), "OPSAGENT_HOME": str(home / "state"), **more}
 
 
-def command(*, handle_after_s: float = 30.0, progress_every_s: float = 10.0) -> list[str]:
-    return [sys.executable, str(ROOT / "tests/mcp/served.py"), str(handle_after_s), str(progress_every_s)]
+def command(*options: str, handle_after_s: float = 30.0, progress_every_s: float = 10.0) -> list[str]:
+    """The server's argv; options are `host` and `share` (served.py)."""
+    return [sys.executable, str(ROOT / "tests/mcp/served.py"), str(handle_after_s), str(progress_every_s), *options]
 
 
 class Peer:
     """A server under test. Every line that comes from it is checked to be one strict JSON-RPC object."""
 
     def __init__(
-        self, home: Path, *, modern: bool = False, open: bool = True, env: dict | None = None, **waits
+        self,
+        home: Path,
+        *,
+        modern: bool = False,
+        open: bool = True,
+        env: dict | None = None,
+        options: tuple[str, ...] = (),
+        client: dict | None = None,
+        **waits,
     ) -> None:
         home.mkdir(exist_ok=True)
         self.process = subprocess.Popen(
-            command(**waits),
+            command(*options, **waits),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -53,7 +62,7 @@ class Peer:
         self._err_reader = threading.Thread(target=self._read_err, daemon=True)
         self._err_reader.start()
         if open and not modern:
-            self.opened = self.ask("initialize", LEGACY)
+            self.opened = self.ask("initialize", {**LEGACY, **(client or {})})
             self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def _read_out(self) -> None:

@@ -275,6 +275,62 @@ guard.ledger.answers.approve([ToApprove(request, assessment, binding, kept.id)],
     )
 
 
+def by_opsx_approve(home, request_id: str) -> None:
+    """The command line's own way from a kept request to the stamp, in a process with an environment of its own."""
+    in_process(
+        home,
+        f"""
+from capabilities.questions import Wanted, prepared
+from guard.bound import Consent
+one = prepared(Wanted.of_kept(guard.ledger.request({request_id!r})), guard, force=False, holds="")
+guard.ledger.answers.approve([one.to_approve()], Consent("tty", "0" * 64))
+""",
+    )
+
+
+@pytest.mark.parametrize("approve", ["opsx", "form"])
+def test_a_request_is_approved_for_its_askers_environment_wherever_it_is_answered(tmp_path, approve):
+    """`kubectl` passes KUBECONFIG on: what the server's host set is bound, not what surrounds whoever answers."""
+    home = tmp_path / "h"
+    home.mkdir()
+    (home / "x.yaml").write_text("kind: ConfigMap\n")
+    (home / "one").write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: prod\n"
+        "contexts:\n- context:\n    cluster: c\n    user: u\n  name: prod\n"
+        "clusters:\n- cluster:\n    server: http://127.0.0.1:9\n  name: c\nusers: []\n"
+    )
+    command = "kubectl apply -f x.yaml"
+    with talk.Peer(home, env={"KUBECONFIG": str(home / "one")}) as asker:
+        kept = asker.structured("ops_exec", command=command)["request"]
+        if approve == "opsx":
+            by_opsx_approve(home, kept)
+        else:
+            # The same client, started anew from another environment, whose person answers its form.
+            with talk.Peer(home, client={"capabilities": CAN_ASK}) as other:
+                id = other.request("tools/call", {"name": "ops_approve", "arguments": {"request": kept}})
+                form = other.next()
+                assert re.search(r"points at +kubernetes context prod", form["params"]["message"])
+                code = re.search(r"type the code (\w+)", form["params"]["message"])[1]
+                result = {"action": "accept", "content": {"code": code}}
+                other.send({"jsonrpc": "2.0", "id": form["id"], "result": result})
+                assert other.answer(id)["result"]["structuredContent"]["status"] == "approved"
+                # It is not an approval for this environment.
+                mine = other.structured("ops_exec", command=command)
+                assert mine["status"] == "needs_stamp"
+        ran = asker.structured("ops_exec", command=command)
+        assert ran["status"] == "failed" and ran["stamp"].startswith("t-")  # there is no such cluster, or no kubectl
+        assert asker.structured("ops_exec", command=command)["status"] == "needs_stamp"
+
+
+def test_a_request_of_the_command_line_is_not_approved_by_a_client(tmp_path):
+    home = tmp_path / "h"
+    with talk.Peer(home, client={"capabilities": CAN_ASK}) as peer:
+        assert opsx(home, "exec", "--", "touch new") == 3
+        (kept,) = peer.structured("ops_list")["requests"]
+        got = peer.structured("ops_approve", request=kept["id"])
+        assert got["error"]["code"] == "not_permitted" and f"opsx approve {kept['id']}" in got["error"]["hint"]
+
+
 def test_a_stop_from_elsewhere_holds_here_from_the_next_call_on(tmp_path):
     home = tmp_path / "h"
     with talk.Peer(home) as peer:

@@ -122,6 +122,22 @@ def test_a_client_sees_that_another_ran_something_but_not_what_it_printed(tmp_pa
         assert "the-very-end" not in json.dumps(other.structured("bash", command=f"tail -n 1 {got['output_file']}"))
 
 
+def test_where_the_configuration_says_so_clients_read_each_others_saved_outputs_and_nothing_more(tmp_path):
+    home = tmp_path / "h"
+    with Peer(home) as one, Peer(home, options=("share",)) as other:
+        (home / "text").write_text("".join(f"{number}\n" for number in range(1, 60001)) + "the-very-end\n")
+        got = one.structured("bash", command="cat text")
+        seen = other.structured("ops_status", id=got["execution"])
+        assert "output" not in seen and seen["next"] == f'read{{"path": "{got["output_file"]}"}}'
+        assert other.structured("read", path=got["output_file"], offset=-1)["content"] == "the-very-end\n"
+        state = home / "state"
+        (state / "outputs" / "e-link.stdout.txt").symlink_to(state / "key")
+        for path in (state / "key", state / "outputs" / "e-link.stdout.txt", state / "outputs" / ".." / "key"):
+            refused = other.structured("read", path=str(path))
+            assert "content" not in refused
+        assert "the-very-end" not in json.dumps(other.structured("bash", command=f"tail -n 1 {got['output_file']}"))
+
+
 def test_the_state_folder_cannot_be_read_or_changed_through_a_tool(tmp_path):
     home = tmp_path / "h"
     with Peer(home) as peer:
