@@ -20,50 +20,81 @@ MOST_CHARACTERS = 30_000
 TEXTS = ("stdout", "stderr", "content", "output", "answer")
 """Fields that hold text as somebody else wrote it, in the order in which they are shown."""
 
-_ALWAYS_LEFT_OUT = frozenset(
-    ("format", "opaque", "ambient", "target", "enforced", "unlimited", "forceable", "decision", "undecodable_bytes")
-)
-_FOR_THOSE_NOT_RUN = frozenset(("reasons", "effects", "because", "snapshot_plan", "reversible"))
+FIRST = ("status", "exit_code", "execution", "level", "decision", "request", "because", "reasons", "effects")
+"""Facts that stand first, where they are."""
+
+_JOINTS = 100
+"""Characters for the names of texts and for the line that says what was cut out of one."""
+_NOISE = {
+    *("format", "opaque", "target", "unlimited", "undecodable_bytes", "profile", "seq", "boot", "pid", "pid_start"),
+    *("uid", "command_hmac", "created_boot", "created_boot_s", "environment", "effects_total", "call_id"),
+}
+"""What a model cannot act on."""
+_OF_JUDGEMENT = {
+    *("reasons", "effects", "because", "snapshot_plan", "reversible", "forceable", "decision", "ambient"),
+}
+_OF_RUNS = {"recorded", "duration_ms", "at", "enforced", "masked"}
 _NOT_RUN = (Status.NEEDS_STAMP, Status.REFUSED, Status.SNAPSHOT_FAILED)
 
 
 def result_text(answer: Mapping[str, Any]) -> str:
     """The answer of a tool in at most MOST_CHARACTERS characters."""
-    texts = {name: answer[name] for name in TEXTS if isinstance(answer.get(name), str) and answer[name]}
+    texts = {name: answer[name].rstrip("\n") for name in TEXTS if isinstance(answer.get(name), str) and answer[name]}
     facts = facts_of({name: value for name, value in answer.items() if name not in texts})
+    facts = fitted(facts, budget_bytes=MOST_CHARACTERS)
+    room = MOST_CHARACTERS - len(json_text(facts)) - _JOINTS
+    # The shortest first: what it leaves over belongs to the others.
+    for left, name in zip(range(len(texts), 0, -1), sorted(texts, key=lambda name: len(texts[name])), strict=True):
+        texts[name] = cut_text(texts[name], max(room // left - _JOINTS, _JOINTS))
+        room -= len(texts[name])
     if len(texts) > 1:
         facts |= {f"{name}_characters": len(text) for name, text in texts.items()}
-    line = json_text(fitted(facts, budget_bytes=MOST_CHARACTERS))
-    room = MOST_CHARACTERS - len(line)
-    parts = [line]
-    for number, (name, text) in enumerate(texts.items()):
-        # What a short text leaves over belongs to the others.
-        share = room // (len(texts) - number)
-        shown = cut_text(text.rstrip("\n"), max(share, 200))
-        parts.append(f"{name}:\n{shown}" if len(texts) > 1 or name == "stderr" else shown)
-        room -= len(shown)
-    return "\n".join(parts)
+    named = (f"{name}:\n{text}" if len(texts) > 1 or name == "stderr" else text for name, text in texts.items())
+    return "\n".join((json_text(facts), *named))
 
 
 def facts_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that say something: no empty ones, reasons only for what did not run."""
-    judged_only = "execution" not in answer and "status" not in answer
-    ran = not judged_only and answer.get("status") not in _NOT_RUN
-    facts: dict[str, Any] = {}
-    for name, value in answer.items():
-        if name in _ALWAYS_LEFT_OUT and not (judged_only and name in ("decision", "ambient", "forceable")):
-            continue
-        if ran and name in _FOR_THOSE_NOT_RUN and not isinstance(value, str):
-            continue
-        if value in (None, "", [], {}) or (name in ("recorded", "truncated") and value is (name == "recorded")):
-            continue
-        if name == "reasons":
-            value = [reason["text"] for reason in value]
-        elif name in ("effects", "snapshot_plan"):
-            value = [f"{one['kind']} {one['object']}".strip() if isinstance(one, dict) else one for one in value]
-        elif name == "because" and isinstance(value, dict):
-            value = value.get("text", "")
-        facts[name] = value
-    if answer.get("enforced") == "none" and ran:
-        facts["enforced"] = "none"
-    return facts
+    """The facts that say something: judgement of what did not run, circumstances of what did, nothing empty."""
+    is_run = "execution" in answer or "status" in answer
+    not_run = not is_run or answer.get("status") in _NOT_RUN
+    left_out = set(_NOISE)
+    if not_run:
+        left_out |= _OF_RUNS
+    else:
+        # `because` in words is an answer of its own: why nobody approved.
+        left_out |= _OF_JUDGEMENT - ({"because"} if isinstance(answer.get("because"), str) else set())
+        if answer.get("level") == "R0":
+            left_out.add("level")
+        if answer.get("enforced") != "none":
+            left_out.add("enforced")
+        if answer.get("recorded", True):
+            left_out.add("recorded")
+        if answer.get("interference") is not None:
+            left_out.add("masked")  # what it ran into is told by name
+    if is_run:
+        left_out |= {"decision", "forceable"}
+    if str(answer.get("next") or "").startswith("less "):
+        left_out.add("next")  # a line for a person; a model has `read` and the file's name
+    names = [*(name for name in FIRST if name in answer), *(name for name in answer if name not in FIRST)]
+    facts = {name: _said(name, answer[name]) for name in names if name not in left_out}
+    return {name: value for name, value in facts.items() if name == "recorded" or _says_something(value)}
+
+
+def _said(name: str, value: Any) -> Any:
+    """One fact in as few words as it takes."""
+    if name == "because" and isinstance(value, dict):
+        return value.get("text", "")
+    if name == "reasons":
+        return [reason["text"] for reason in value]
+    if name in ("effects", "snapshot_plan"):
+        return [f"{one['kind']} {one['object']}".strip() if isinstance(one, dict) else one for one in value]
+    if isinstance(value, dict):
+        said = {inner: _said(inner, one) for inner, one in value.items() if inner not in _NOISE}
+        return {inner: one for inner, one in said.items() if _says_something(one)}
+    if isinstance(value, list):
+        return [_said("", one) for one in value]
+    return value
+
+
+def _says_something(value: Any) -> bool:
+    return value is not False and value not in (None, "", [], {})

@@ -160,7 +160,8 @@ class Toolset:
         took_ms = int(job.took_s * 1000)
         if job.answer is None:
             text, status, code = self._failure(call, job)
-            foreign = call.name not in OUR_WORDS and not isinstance(job.error, UsageError)
+            # Why a file could not be read or edited may quote its lines.
+            foreign = call.name in BEGINS and not isinstance(job.error, UsageError)
             result = Result(call.id, call.name, text, status, job.execution, foreign)
             completed = events.ToolCompleted(call.id, status, job.execution or None, text, None, took_ms)
             about = self._about(call) if code else ""

@@ -1,4 +1,4 @@
-"""Changes in a conversation: asked through events, carried out after a yes, left after a no, named where nobody asks."""
+"""Changes in a conversation: asked through events, carried out after a yes, left after a no, named elsewhere."""
 
 from __future__ import annotations
 
