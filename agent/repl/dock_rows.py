@@ -53,7 +53,11 @@ def _title(dock: Dock, front: Waiting, frame: str, now_s: float) -> Line:
     if ask is None:
         words = _QUESTION_APPROVES_NOTHING
     else:
-        kinds = {"rollback": "take a change back?", "resolve": "settle a run?"}
+        kinds = {
+            "file-change": "change this file?",
+            "rollback": "take a change back?",
+            "resolve": "settle a run?",
+        }
         words = f"{ask.level}: {kinds.get(ask.kind, 'run this?')}"
     count = len(dock.waiting) - 1
     number = f"{dock.number} of {dock.number + count}" if count or dock.number > 1 else ""
