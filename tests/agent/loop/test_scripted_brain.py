@@ -56,7 +56,7 @@ def test_both_forms_say_the_same(tmp_path, name, content):
 
 def test_step_that_was_told_something_else_is_an_error():
     brain = scripted({"expect": "succeeded", "text": "never"})
-    with pytest.raises(RequestRefused, match="expects 'succeeded', and was told 'x.*failed'"):
+    with pytest.raises(RequestRefused, match=r"expects 'succeeded', and was told 'x.*failed'"):
         ask(brain, User("x"), Result("1", "bash", "failed", "failed"))
 
 
