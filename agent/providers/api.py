@@ -159,11 +159,11 @@ class Api(ABC):
     def _values(self, event: ServerEvent, gathering: Gathering) -> Iterator[dict[str, Any]]:
         text = gathering.decode(event.data)
         try:
-            values = [validate.parsed(text)]
+            values = [validate.envelope(text)]
         except validate.Unreadable as fault:
             try:
                 # Some servers forget the empty line between events.
-                values = [validate.parsed(line) for line in text.split("\n")]
+                values = [validate.envelope(line) for line in text.split("\n")]
             except validate.Unreadable:
                 raise self._fault(f"an event cannot be read: {fault}") from None
         for value in values:
@@ -184,7 +184,7 @@ class Api(ABC):
     def _value(self, body: bytes, gathering: Gathering | None = None) -> Any:
         text = gathering.decode(body) if gathering else body.decode("utf-8", "replace")
         try:
-            return validate.parsed(text)
+            return validate.envelope(text)
         except validate.Unreadable as fault:
             page = text.lstrip()[:200].lower().startswith(("<!doctype", "<html"))
             raise self._fault(

@@ -85,7 +85,7 @@ def read_body(data: bytes) -> Said:
     """The same of bytes; a web page is only called one."""
     text = data.decode("utf-8", "replace").strip()
     try:
-        return said_in(validate.parsed(text))
+        return said_in(validate.envelope(text))
     except validate.Unreadable:
         page = text[:200].lower().startswith(("<!doctype", "<html", "<head"))
         return Said("a web page" if page else text)

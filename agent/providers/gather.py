@@ -48,9 +48,9 @@ class Part:
 
     def arguments(self) -> tuple[dict[str, Any], str]:
         if self.chars > validate.ARGUMENTS_CHARS:
-            return {}, f"the arguments have {self.chars:,} characters; {validate.ARGUMENTS_CHARS:,} are the limit"
+            return {}, validate.too_many(self.chars)
         if self.given and not self.chars:
-            return validate.arguments(self.value)
+            return validate.given_arguments(self.value)
         return validate.arguments(self.text.getvalue())
 
 
@@ -199,6 +199,7 @@ class _Spoken:
         self._held = ""
         self._half = ""
         self._state = "start"
+        self._thought_once = False
         self.broken = False
 
     def feed(self, piece: str) -> str:
@@ -219,6 +220,8 @@ class _Spoken:
         return rest + (self._mended(self._half) if self._half else "")
 
     def _begun(self) -> str:
+        if self._thought_once:
+            self._held = self._held.lstrip("\r\n")
         word = self._held.lstrip()
         if word.startswith(THINK):
             self._state, self._held = "thinking", word[len(THINK) :]
@@ -233,9 +236,9 @@ class _Spoken:
         if not end:
             self._held = before[-len(END_THINK) :]
             return ""
-        # What follows may begin with blanks, or with another block.
-        self._state, self._held = "start", after.lstrip("\r\n")
-        return self._begun() if self._held else ""
+        # What follows may be another block; the lines between belong to neither.
+        self._state, self._held, self._thought_once = "start", after, True
+        return self._begun()
 
     def _mended(self, piece: str) -> str:
         mended = validate.whole(piece)

@@ -135,9 +135,11 @@ class OpenAI(Api):
                 if piece and (shown := gathering.say(piece)):
                     yield shown
             for position, row in enumerate(validate.objects_of(said.get("tool_calls"))):
-                _take_call(row, position, gathering)
+                # Of a whole reply each row is a call of its own, whatever its id.
+                slot = len(gathering.parts) if under == "message" else _slot(row, position, gathering)
+                _take_call(row, gathering.part(slot), gathering)
             if isinstance(said.get("function_call"), dict):
-                _take_call({"index": 0, "function": said["function_call"]}, 0, gathering)
+                _take_call({"function": said["function_call"]}, gathering.part("function_call"), gathering)
             if reason := validate.text_of(choice.get("finish_reason")):
                 gathering.stop = self._stop(reason, gathering)
             if validate.text_of(said.get("refusal")):
@@ -171,12 +173,11 @@ def _content(content: Any) -> str:
     return validate.text_of(content)
 
 
-def _take_call(row: dict[str, Any], position: int, gathering: Gathering) -> None:
+def _take_call(row: dict[str, Any], part: Part, gathering: Gathering) -> None:
     """A call, or a piece of one."""
     function = validate.object_of(row.get("function"))
-    id, name = validate.text_of(row.get("id")), validate.text_of(function.get("name"))
-    part = gathering.part(_slot(row.get("index"), position, id, name, gathering))
-    part.id = part.id or id
+    name = validate.text_of(function.get("name"))
+    part.id = part.id or validate.text_of(row.get("id"))
     if not part.name:
         part.name = name
     elif name != part.name and part.name not in gathering.names and not part.chars and len(part.name) < NAME_CHARS:
@@ -188,13 +189,15 @@ def _take_call(row: dict[str, Any], position: int, gathering: Gathering) -> None
         part.value, part.given = given, True
 
 
-def _slot(index: Any, position: int, id: str, name: str, gathering: Gathering) -> Hashable:
+def _slot(row: dict[str, Any], position: int, gathering: Gathering) -> Hashable:
     """Which call a delta belongs to, by its number in order.
 
     An index or a known id says so; but some servers give every call the same index, and some give neither. Then a name
     begins a new call, unless it repeats that of one whose arguments are not complete.
     """
     slots, parts = gathering.slots, gathering.parts
+    index, id = row.get("index"), validate.text_of(row.get("id"))
+    name = validate.text_of(validate.object_of(row.get("function")).get("name"))
     by: Hashable = ("index", index) if type(index) is int else ("id", id) if id else None
     at = slots.get(by) if by is not None else None
     if at is None and by is None and parts:

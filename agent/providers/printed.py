@@ -70,7 +70,7 @@ def _judged(blocks: list[tuple[str, Any]], text: str, sent: Sent) -> Found | Non
             if any(mark in text for mark in _MARKS) or _looks_meant(text):
                 return Found(problem=f"there is no tool {ascii(name)[:80]}")
             return None
-        fitting, fault = validate.arguments(given)
+        fitting, fault = validate.given_arguments(given)
         if not fault:
             try:
                 checked(tool, fitting)
@@ -145,7 +145,9 @@ def _call(row: Any) -> tuple[str, Any]:
 
 
 def _function_arguments(inner: str) -> Any:
-    if not inner or inner.startswith("{"):
+    if not inner:
+        return {}
+    if inner.startswith("{"):
         return inner
     given: dict[str, Any] = {}
 

@@ -14,12 +14,13 @@ DEPTH = 64
 """Objects and lists within each other. Arguments of our tools need 3; a parser's stack gives up at about 1,000."""
 ARGUMENTS_CHARS = 1024 * 1024
 """Of one call: more than the longest file that `write` takes."""
+ENVELOPE_DEPTH = 100
+"""Of what an API sends around them; what lies deeper is cut out before it is parsed."""
 NAME_CHARS = 128
 ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 # Possessive, and content with a text that never ends: linear in every case.
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-_BRACKETS = re.compile(r"[\[\]{}]")
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,10 +34,22 @@ def parsed(text: str) -> Any:
     Raises:
         Unreadable: no JSON, deeper than DEPTH, or a number that is none (NaN, Infinity, 1e999, 5,000 digits).
     """
-    if depth_of_text(text) > DEPTH:
-        raise Unreadable(f"it is nested deeper than {DEPTH} levels")
+    return _decoded(_STRICT, text, DEPTH)
+
+
+def envelope(text: str) -> Any:
+    """The same for what an API sends around a model's words: one strange corner does not make the rest unreadable.
+
+    Containers below ENVELOPE_DEPTH are null, and numbers that are none are NO_NUMBER.
+    """
+    return _decoded(_LENIENT, _shallow(text, ENVELOPE_DEPTH), ENVELOPE_DEPTH + 1)
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
+    if depth_of_text(text, depth) > depth:
+        raise Unreadable(f"it is nested deeper than {depth} levels")
     try:
-        return _DECODER.decode(text)
+        return decoder.decode(text)
     except json.JSONDecodeError as fault:
         raise Unreadable(f"it is no JSON: {fault.msg} at character {fault.pos}") from None
     except (ValueError, RecursionError) as fault:
@@ -45,16 +58,38 @@ def parsed(text: str) -> Any:
         ) from None
 
 
-def depth_of_text(text: str) -> int:
-    """How deeply objects and lists are nested in a JSON text, without parsing it; an upper bound where it is flat."""
+def depth_of_text(text: str, enough: int = DEPTH) -> int:
+    """How deeply objects and lists are nested in a JSON text, without parsing it; an upper bound up to `enough`."""
     most = text.count("[") + text.count("{")
-    if most <= DEPTH:
+    if most <= enough:
         return most
     depth = deepest = 0
-    for bracket in _BRACKETS.findall(_STRINGS.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
+    for found in _MARKS.finditer(text):
+        if found[0] in ("[", "{"):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif found[0] in ("]", "}"):
+            depth -= 1
     return deepest
+
+
+def _shallow(text: str, most: int) -> str:
+    """The text with `null` for every container that lies deeper than `most`."""
+    if text.count("[") + text.count("{") <= most:
+        return text
+    kept: list[str] = []
+    at = depth = opened = 0
+    for found in _MARKS.finditer(text):
+        if found[0] in ("[", "{"):
+            depth += 1
+            if depth == most + 1:
+                opened = found.start()
+        elif found[0] in ("]", "}"):
+            if depth == most + 1:
+                kept += (text[at:opened], "null")
+                at = found.end()
+            depth -= 1
+    return "".join((*kept, text[at:]))
 
 
 def depth_of(value: Any) -> int:
@@ -73,27 +108,39 @@ def depth_of(value: Any) -> int:
     return depth
 
 
-def arguments(given: Any) -> tuple[dict[str, Any], str]:
-    """The arguments of a call and "", or {} and why they cannot be used.
+def arguments(text: str) -> tuple[dict[str, Any], str]:
+    """The arguments of a call as a model wrote them, and ""; or {} and why they cannot be used. No text: none."""
+    if not text.strip():
+        return {}, ""
+    if len(text) > ARGUMENTS_CHARS:
+        return {}, too_many(len(text))
+    try:
+        value = parsed(text)
+        # Some models write the object as a text within the text.
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value = parsed(value)
+    except Unreadable as fault:
+        return {}, f"the arguments cannot be read: {fault}"
+    return _object(value)
 
-    Args:
-        given: the JSON text that the model wrote (empty: none), or the value where the API gives one.
-    """
-    value = given
-    if isinstance(given, str):
-        if not given.strip():
-            return {}, ""
-        if len(given) > ARGUMENTS_CHARS:
-            return {}, f"the arguments have {len(given):,} characters; {ARGUMENTS_CHARS:,} are the limit"
-        try:
-            value = parsed(given)
-            # Some models write the object as a text within the text.
-            if isinstance(value, str) and value.lstrip().startswith("{"):
-                value = parsed(value)
-        except Unreadable as fault:
-            return {}, f"the arguments cannot be read: {fault}"
-    elif depth_of(given) > DEPTH:
+
+def given_arguments(value: Any) -> tuple[dict[str, Any], str]:
+    """The same of arguments that an API gave as a value."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return arguments(value)
+    if depth_of(value) > DEPTH:
         return {}, f"the arguments cannot be read: they are nested deeper than {DEPTH} levels"
+    if _holds_no_number(value):
+        return {}, "the arguments cannot be read: they hold a number that is none"
+    return _object(value)
+
+
+def too_many(chars: int) -> str:
+    """Why arguments of that length are not used."""
+    return f"the arguments have {chars:,} characters; {ARGUMENTS_CHARS:,} are the limit"
+
+
+def _object(value: Any) -> tuple[dict[str, Any], str]:
     if not isinstance(value, dict):
         return {}, f"the arguments are {kind_of(value)}, not an object"
     return {whole(name): _whole_value(one) for name, one in value.items()}, ""
@@ -162,4 +209,23 @@ def _finite(text: str) -> float:
     return value
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
+class _NoNumber:
+    """What stands for NaN, Infinity and numbers beyond a float's range."""
+
+
+NO_NUMBER = _NoNumber()
+
+
+def _finite_or_none(text: str) -> Any:
+    value = float(text)
+    return value if math.isfinite(value) else NO_NUMBER
+
+
+def _holds_no_number(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_no_number(one) for one in value.values())
+    return any(_holds_no_number(one) for one in value) if isinstance(value, list) else value is NO_NUMBER
+
+
+_STRICT = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
+_LENIENT = json.JSONDecoder(parse_constant=lambda _: NO_NUMBER, parse_float=_finite_or_none)

@@ -189,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
                 events = wire.events(reply, asked.get("model", ""), number, asked)
                 self._stream((wire.frame(item) for item in events), reply.delivery)
             case Say():
-                whole = json.dumps(wire.whole(reply, asked.get("model", ""), number)).encode()
+                whole = wire.body(reply, asked.get("model", ""), number)
                 self._stream([whole[: len(whole) // 2], whole[len(whole) // 2 :]], reply.delivery, "application/json")
 
     def _received(self, body: bytes) -> Received:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.model_server.script import Call, Say, pieces
+from tests.model_server.script import Say, pieces
 
 
 class OpenAI:
@@ -18,7 +18,7 @@ class OpenAI:
     def calls(say: Say, number: int) -> list[dict[str, Any]]:
         return [
             {
-                "id": call.id or f"call_{number}_{at}",
+                "id": f"call_{number}_{at}" if call.id is None else call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.text()},
             }
@@ -49,6 +49,10 @@ class OpenAI:
             "choices": [choice],
             "usage": cls.usage(say),
         }
+
+    @classmethod
+    def body(cls, say: Say, model: str, number: int) -> bytes:
+        return json.dumps(cls.whole(say, model, number)).encode()
 
     @staticmethod
     def finish(say: Say) -> str:
@@ -98,7 +102,12 @@ class Anthropic:
         if text := "".join(say.deltas()):
             found.append({"type": "text", "text": text})
         found += [
-            {"type": "tool_use", "id": call.id or f"toolu_{number}_{at}", "name": call.name, "input": _whole(call)}
+            {
+                "type": "tool_use",
+                "id": f"toolu_{number}_{at}" if call.id is None else call.id,
+                "name": call.name,
+                "input": call.arguments,
+            }
             for at, call in enumerate(say.calls)
         ]
         return found
@@ -107,6 +116,15 @@ class Anthropic:
     def usage(say: Say) -> dict[str, Any]:
         sent, came, cached = say.tokens
         return {"input_tokens": sent - cached, "cache_read_input_tokens": cached, "output_tokens": came}
+
+    @classmethod
+    def body(cls, say: Say, model: str, number: int) -> bytes:
+        whole = cls.whole(say, model, number)
+        whole["content"], written = _spliced(whole["content"])
+        text = json.dumps(whole)
+        for mark, arguments in written:
+            text = text.replace(mark, arguments)
+        return text.encode()
 
     @classmethod
     def whole(cls, say: Say, model: str, number: int) -> dict[str, Any]:
@@ -160,11 +178,24 @@ def _size(say: Say) -> int:
     return say.split if isinstance(say.split, int) else 16
 
 
-def _whole(call: Call) -> Any:
-    """Arguments as a value; a text that is no JSON stays a text."""
-    if not isinstance(call.arguments, str):
-        return call.arguments
+def _spliced(blocks: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    """The blocks with a mark for arguments that are a text, and what stands for each mark: JSON as it was written."""
+    marked, written = [], []
+    for at, block in enumerate(blocks):
+        given = block.get("input")
+        if isinstance(given, str):
+            mark = f"@arguments-{at}@"
+            written.append((json.dumps(mark), given if _is_json(given) else json.dumps(given)))
+            block = {**block, "input": mark}
+        marked.append(block)
+    return marked, written
+
+
+def _is_json(text: str) -> bool:
     try:
-        return json.loads(call.arguments)
-    except (ValueError, RecursionError):
-        return call.arguments
+        json.loads(text)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
