@@ -47,9 +47,13 @@ DENIALS = 2
 class Brain(Protocol):
     """Where replies come from: one provider, or a chain of them with retries."""
 
-    name: str
-    """Of the entry that would answer now."""
-    model: str
+    @property
+    def name(self) -> str:
+        """Of the entry that would answer now."""
+        ...
+
+    @property
+    def model(self) -> str: ...
 
     def reply(
         self, sent: Sent, *, cancel: Cancel, wrote: Callable[[], bool]
