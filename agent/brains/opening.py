@@ -1,0 +1,172 @@
+"""Puts a conversation together for any shell: its chain of brains, its file, what of it is sent, what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from agent.brains.chain import Chain, World
+from agent.brains.choice import Without
+from agent.brains.last import answer_of_runbooks
+from agent.brains.making import Maker
+from agent.compaction import Compactor, Limits, view
+from agent.conversation import Conversation
+from agent.history import Unsaved
+from agent.loop import Limits as TurnLimits
+from agent.sessions.on_record import runs_in
+from agent.usage import Spent, record
+from guard.errors import StateError
+from guard.ledger.null import NullLedger
+from runbooks.catalogue import BUILT_IN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import execution
+    from agent.brains.choice import Link
+    from agent.history import Transcript
+    from agent.providers.base import Reply, Sent
+    from agent.sessions.store import Sessions
+    from runbooks.catalogue import Books
+
+TIGHTER = 4
+"""How often a request that was too long for an unknown window is halved before it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A conversation that is ready for its first turn."""
+
+    conversation: Conversation
+    chain: Chain
+    notes: tuple[str, ...]
+    """What a person should know: what was mended in the file, or that nothing is saved and why."""
+    resumed: bool
+
+
+def open_conversation(
+    guard: execution.Guard,
+    links: Sequence[Link],
+    sessions: Sessions | StateError,
+    *,
+    cwd: str,
+    shell: str,
+    environ: Mapping[str, str],
+    resume: str = "",
+    client: str = "",
+    asks: bool = False,
+    limits: TurnLimits = TurnLimits(),  # noqa: B008 - frozen
+    books: Books = BUILT_IN,
+) -> Opened:
+    """Opens and starts it; the first brain's library is loaded meanwhile.
+
+    Args:
+        links: what answers, first choice first (`agent.brains.choice.chain`).
+        sessions: where it is kept, or why it cannot be: then it is held all the same, and that is said.
+        resume: an id, the beginning of one, or `last`; "" begins a new one.
+        books: what the last link knows to check.
+        Others: as `agent.conversation.Conversation` takes them.
+    Raises:
+        NoSuchSession, StateError: `resume` names none, or it cannot be read.
+    """
+    first = links[0]
+    notes: tuple[str, ...] = ()
+    transcript: Transcript
+    if not isinstance(sessions, StateError):
+        if resume:
+            kept = sessions.resume(resume, runs_of=runs_in(guard.ledger))
+            transcript, notes = kept, tuple(kept.notes)
+        else:
+            model = "" if isinstance(first, Without) else first.model
+            transcript = sessions.create(cwd=cwd, brain=first.name, model=model)
+    elif resume:
+        raise sessions
+    else:
+        from guard.clock import RandomIds
+
+        transcript = Unsaved(RandomIds().new("c"))
+        notes = (f"the conversation is not being saved: {sessions.message}",)
+    chain = chain_of(links, guard, shell=shell, session=transcript.id, environ=environ, books=books)
+    chain.warm()
+    conversation = Conversation(
+        guard,
+        chain,
+        transcript,
+        cwd=cwd,
+        shell=shell,
+        client=client,
+        asks=asks,
+        limits=limits,
+        compactor=Compactor(Limits(window_tokens=window_of(links))),
+    )
+    conversation.start()
+    return Opened(conversation, chain, notes, bool(resume))
+
+
+def chain_of(
+    links: Sequence[Link],
+    guard: execution.Guard,
+    *,
+    shell: str,
+    session: str,
+    environ: Mapping[str, str],
+    books: Books = BUILT_IN,
+) -> Chain:
+    """The chain over these links, in this world."""
+    return Chain(
+        links,
+        World(
+            make=Maker(environ, guard.redactor).provider,
+            shown=guard.redactor.text,
+            last=answer_of_runbooks(guard, shell=shell, session=session, books=books),
+            spent=_Spending(guard, session),
+            shrink=smaller,
+        ),
+    )
+
+
+def window_of(links: Sequence[Link]) -> int:
+    """The smallest window of a chain, so that what is sent fits whoever takes over; 0 when nobody said."""
+    known = [link.window_tokens for link in links if not isinstance(link, Without) and link.window_tokens]
+    return min(known, default=0)
+
+
+def smaller(sent: Sent, window_tokens: int) -> Sent | None:
+    """The request with at most half of what it may have; None when nothing can be left out."""
+    limits = Limits(window_tokens=window_tokens)
+    for _ in range(TIGHTER):
+        limits = limits.tightened()
+        found = view(sent.messages, limits=limits)
+        if not found.fits:
+            return None
+        if found.messages != sent.messages:
+            return replace(sent, messages=found.messages)
+    return None
+
+
+class _Spending:
+    """Records what replies cost. A state folder that cannot be written costs the record and nothing else."""
+
+    def __init__(self, guard: execution.Guard, session: str) -> None:
+        self._guard, self._session = guard, session
+
+    def __call__(self, link: Link, reply: Reply, took_ms: int) -> None:
+        ledger = self._guard.ledger
+        if isinstance(ledger, NullLedger):
+            return
+        tokens = reply.tokens
+        spent = Spent(
+            at=self._guard.clock.utc(),
+            brain=link.name,
+            model=self._guard.redactor.text(reply.model),
+            session=self._session,
+            input=tokens.input,
+            output=tokens.output,
+            cached=tokens.cached,
+            took_ms=took_ms,
+            cost=reply.cost,
+        )
+        try:
+            record(spent, ledger.folder)
+        except StateError:
+            pass  # that state is not writable is said with every run
