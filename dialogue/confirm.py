@@ -6,8 +6,9 @@ Whoever implements it shows *all* of an `Ask` (guard.render for everything that 
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 APPROVED = "approved"
 DENIED = "denied"
@@ -75,6 +76,17 @@ class Ask:
     """SHA-256 of what is bound, not shown: two asks with the same words are for the same only if this is equal."""
     marked: tuple[tuple[int, int], ...] = ()
     """Spans of characters of `command`, in order: what gives it its level. A long text shows them first."""
+
+
+def ask_of(asked: dict[str, Any]) -> Ask:
+    """The ask in an `AskOpened` event: known fields only, lists as tuples, what is missing as empty."""
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(Ask):
+        value = asked.get(field.name, field.default if field.default is not dataclasses.MISSING else "")
+        if isinstance(value, list | tuple):
+            value = tuple(tuple(one) if isinstance(one, list | tuple) else one for one in value)
+        values[field.name] = value
+    return Ask(**values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,12 @@ only once all of the text has been on the screen: Enter alone, Esc, a paste and 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dialogue.confirm import ANSWERED, APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED, Answer, Ask
+from dialogue.confirm import ask_of as ask_of
 from dialogue.screen import MARKED, question_of, screen_of
 
 QUIET_S = 0.4
@@ -102,17 +101,6 @@ class Edit:
 
 
 Act = Forward | Settle | Edit | None
-
-
-def ask_of(asked: dict[str, Any]) -> Ask:
-    """The ask in an `AskOpened` event: known fields only, lists as tuples, what is missing as empty."""
-    values: dict[str, Any] = {}
-    for field in dataclasses.fields(Ask):
-        value = asked.get(field.name, field.default if field.default is not dataclasses.MISSING else "")
-        if isinstance(value, list | tuple):
-            value = tuple(tuple(one) if isinstance(one, list | tuple) else one for one in value)
-        values[field.name] = value
-    return Ask(**values)
 
 
 def opened(dock: Dock, one: Waiting, now_s: float) -> Dock:
