@@ -56,8 +56,13 @@ class Limits:
 
     @property
     def tokens(self) -> int:
-        """What of the window is left for messages, a tenth less since tokens are estimated; 0: no limit."""
-        return max(1, self.window_tokens * 9 // 10 - self.taken_tokens) if self.window_tokens else 0
+        """What of the window is left for messages, a tenth less since tokens are estimated; 0: no limit.
+
+        A quarter of a window that is nearly all taken: better a short view than none.
+        """
+        return max(
+            self.window_tokens * 9 // 10 - self.taken_tokens, self.window_tokens // 4, min(1, self.window_tokens)
+        )
 
     def tightened(self) -> Limits:
         """Half of it, for when an API says that it was too much all the same."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent.sessions.store import RunsOf
-    from guard.ledger.store import Listing
+    from guard.ledger.shown import Listing
 
 _NEWEST = 1000
 """How far back the log is asked: the runs of a session that broke off are among the last."""

@@ -289,13 +289,14 @@ class Sessions:
 
     def _summary(self, name: str, info: os.stat_result, *, dir_fd: int) -> Summary | None:
         session = name.removesuffix(_SUFFIX)
-        header, first, fault = Header(session, ""), "", ""
+        header, first, fault, is_open = Header(session, ""), "", "", False
         try:
             fd = self._folder.open_file(name, os.O_RDONLY, dir_fd=dir_fd)
             try:
                 head = read_up_to(fd, HEAD_BYTES)
             finally:
                 os.close(fd)
+            is_open = is_held(self._folder, session, dir_fd=dir_fd)
             header, first = read_head(head, shown=name, key=self._folder.key(), redactor=self._redactor)
         except FileNotFoundError:
             return None
@@ -312,7 +313,7 @@ class Sessions:
             brain=header.brain,
             model=header.model,
             cwd=header.cwd,
-            is_open=is_held(self._folder, session, dir_fd=dir_fd),
+            is_open=is_open,
             fault=fault,
         )
 

@@ -134,6 +134,11 @@ def test_small_window_counts_tokens_and_chinese_counts_more():
     assert measure(User("x" * 350))[1] in range(100, 112)
 
 
+@pytest.mark.parametrize(("window", "room"), [(0, 0), (1, 1), (4_096, 1_024), (12_000, 3_000), (200_000, 172_000)])
+def test_window_leaves_room_for_messages(window, room):
+    assert Limits(window_tokens=window).tokens == room
+
+
 def test_what_cannot_fit_says_so():
     seen = view([User("x" * 70_000)])
     assert not seen.fits
