@@ -202,11 +202,18 @@ def _verification(endpoint: Endpoint) -> Any:
 
     if not endpoint.secure:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if endpoint.ca_bundle:
-        return ssl.create_default_context(cafile=os.path.expanduser(endpoint.ca_bundle))
     import httpx2
 
-    return httpx2.create_ssl_context()
+    try:
+        if endpoint.ca_bundle:
+            return ssl.create_default_context(cafile=os.path.expanduser(endpoint.ca_bundle))
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        where = (
+            f"ca_bundle {endpoint.ca_bundle}" if endpoint.ca_bundle else "SSL_CERT_FILE or the system's certificates"
+        )
+        why = error.strerror or "no certificates in it"
+        raise BrainError(f"{endpoint.name}: {where}: {why}", not_done="nothing was sent", hint=HINT) from None
 
 
 class _Connection:
@@ -339,6 +346,8 @@ def failure_of(error: BaseException, endpoint: Endpoint, redact: Callable[[str],
     """What a person is told of a connection that failed; the kind says whether another try may help."""
     import ssl
 
+    if isinstance(error, BrainError):
+        return error
     name = type(error).__name__
     words = redact(str(error)).strip()[:300]
     who = f"{endpoint.name} at {endpoint.host}"

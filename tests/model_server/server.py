@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from tests.model_server.script import Delivery, Events, Fail, Gate, Raw, Reply, Say
@@ -39,6 +41,7 @@ class ModelServer:
     Args:
         script: a reply for each request in turn, or a function that makes one from the request.
         models: what the list of models holds.
+        certificate: a folder with cert.pem and key.pem; the server speaks TLS then.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class ModelServer:
         *script: Reply | Callable[[Received], Reply],
         models: Iterable[str] = ("mock-1",),
         port: int = 0,
+        certificate: Path | None = None,
     ) -> None:
         self.script = list(script)
         self.models = list(models)
@@ -53,11 +57,21 @@ class ModelServer:
         """To the wire formats' own paths, in order."""
         self.looked: list[Received] = []
         """Everything else, such as the list of models."""
+        self.on_request: Callable[[BaseHTTPRequestHandler], None] = lambda handler: None
+        """Called for each request as it comes."""
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._gates: list[Gate] = []
         self._server = _Server(("127.0.0.1", port), self)
+        self._scheme = "http"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
+            self._scheme = "https"
 
     def __enter__(self) -> ModelServer:
         thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -76,7 +90,8 @@ class ModelServer:
         with self._lock:
             for one in self._connections:
                 try:
-                    one.shutdown(socket.SHUT_RDWR)
+                    # Not the method of a TLS socket, which its reading thread would not survive.
+                    socket.socket.shutdown(one, socket.SHUT_RDWR)
                 except OSError:
                     pass
         self._server.server_close()
@@ -89,7 +104,7 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     @property
     def openai_url(self) -> str:
@@ -169,6 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._whole(404, json.dumps({"error": {"message": "there is nothing here"}}).encode())
 
     def do_POST(self) -> None:
+        self.server.owner.on_request(self)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         received = self._received(body)
         wire = next((one for one in WIRES if self.path.endswith(one.path)), None)
