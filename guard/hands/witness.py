@@ -48,6 +48,8 @@ class Witness:
 
     def __init__(self, argv: Sequence[str]) -> None:
         """Starts the process; it waits at the gate. Raises CannotRun."""
+        # A stop that comes while it is still starting waits until it can be obeyed, and does not kill it unrecorded.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             self._process = subprocess.Popen(
                 argv,
@@ -60,6 +62,8 @@ class Witness:
             )
         except OSError as error:
             raise CannotRun(f"the process that watches a change could not be started: {error.strerror}") from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.pid = self._process.pid
         self.start = process_start(self.pid)
 
@@ -154,6 +158,7 @@ def serve(run: Callable[[dict[str, Any], Emit, CancelToken], dict[str, Any]]) ->
     signal.signal(signal.SIGTERM, lambda *_: token.set())
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     line = sys.stdin.buffer.readline(ORDER_LIMIT_BYTES)
     if not line.endswith(b"\n"):
         return NEVER_BEGAN
