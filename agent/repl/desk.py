@@ -19,6 +19,7 @@ from agent.repl.status import Status
 from agent.repl.status import words as status_words
 from agent.repl.transcript import ErrorRow, NoteRow, Person
 from agent.repl.world import Clear, Compose, Copy, Enter, Leave, Pursue, Say, Show, Talk
+from capabilities.questions import user_name
 from dialogue import events as ev
 from dialogue.confirm import CANCELLED, Answer
 from dialogue.protocol import Turn
@@ -109,7 +110,7 @@ class Desk:
             brain=told.brain,
             model=told.model,
             host=os.uname().nodename,
-            user=self.world.environ.get("USER") or str(os.geteuid()),
+            user=user_name().partition(" (")[0],
             root=os.geteuid() == 0,
             mode=str(guard.policy.mode),
             frozen=bool(guard.policy.frozen),

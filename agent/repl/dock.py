@@ -21,8 +21,10 @@ MOST_RUNS = 100
 """As `opsx approve --uses`."""
 MOST_TYPED = 4_000
 FIXED_ROWS = 5
-"""Rows of the dock beside the text that is asked about: title, place in the text, remark, choices, answer."""
+"""Rows beside the text that is asked about and the choices: title, place in the text, remark, answer, status."""
 LEAST_BODY = 3
+LEAST_COLUMNS = 40
+"""`screen_of` makes no narrower rows: in a smaller window they are cut, and what is cut is not approved."""
 CONSENT = "tty"
 
 _RUNS = re.compile(r"yes ([1-9][0-9]{0,2})")
@@ -68,7 +70,7 @@ class Dock:
     top: int = 0
     """First row of the text that is on the screen."""
     reached: int = 0
-    """Rows from the start that have been on the screen without a gap or beyond one, as a highest number."""
+    """The row behind the last one that has been on the screen; what was jumped over counts as passed."""
     marks_left: frozenset[int] | None = None
     """Marked rows that have not been on the screen yet; None until it was drawn."""
     read: bool = False
@@ -186,7 +188,8 @@ def body_of(dock: Dock) -> tuple[str, ...]:
 
 def body_height(dock: Dock, rows: int) -> int:
     """How many rows of the text are on the screen at once."""
-    return min(rows, max(LEAST_BODY, dock.lines - FIXED_ROWS - 2))
+    choices = 2 if dock.columns >= 60 else 4
+    return min(rows, max(LEAST_BODY, dock.lines - FIXED_ROWS - choices))
 
 
 def shown_sha256(ask: Ask, columns: int) -> str:
@@ -251,6 +254,8 @@ def _entered(dock: Dock, front: Waiting, now_s: float) -> tuple[Dock, Act]:
     if runs is None:
         wanted = "what it destroys, as shown" if ask.must_type else "yes, no or edit"
         return replace(again, said=f"that is no answer: type {wanted}, then Enter"), None
+    if dock.columns < LEAST_COLUMNS:
+        return replace(again, said=f"too narrow to show it whole: {LEAST_COLUMNS} columns are needed"), None
     if not dock.read:
         where = "the marked rows (!)" if dock.reached >= len(body_of(dock)) else "all of it"
         return replace(again, said=f"read {where} first: PgDn, PgUp"), None

@@ -81,6 +81,12 @@ class InlineApplication(Application[int]):
         print_formatted_text(self.output, text, self._merged_style, self.style_transformation, self.color_depth)
         self._redraw()
 
+    @property
+    def _height(self) -> int:
+        """Rows of the live part as it was drawn last."""
+        screen = self.renderer._last_screen
+        return screen.height if screen is not None else 0
+
     def clear(self) -> None:
         """An empty screen; the scrollback stays."""
         self.output.erase_screen()
@@ -91,10 +97,17 @@ class InlineApplication(Application[int]):
     def _lift(self) -> None:
         """Puts the cursor where the live part begins and erases from there; flushes nothing."""
         renderer, output = self.renderer, self.output
-        output.cursor_backward(renderer._cursor_pos.x)
+        output.write_raw("\r")
         output.cursor_up(renderer._cursor_pos.y)
-        output.erase_down()
         output.reset_attributes()
+        # Row by row: tmux keeps a whole screen that is erased from its first cell on in its history.
+        height = min(self._height, output.get_size().rows)
+        for number in range(height):
+            output.erase_end_of_line()
+            if number < height - 1:
+                output.cursor_down(1)
+        output.cursor_up(max(0, height - 1))
+        output.erase_down()
         output.enable_autowrap()
         self._forget()
 

@@ -14,7 +14,5 @@ def greeting(opened: Opened, person: bool) -> tuple[NoteRow, ...]:
     """Which conversation this is, and what has to be known of it before the first word."""
     notes = [NoteRow("session", f"conversation {opened.id} with {opened.brain} · /help · /exit")]
     if not person:
-        notes.append(
-            NoteRow("notice", "nobody can approve here: a change is kept for opsx approve a-…")
-        )
+        notes.append(NoteRow("notice", "nobody can approve here: a change is kept for opsx approve a-…"))
     return (*notes, *(NoteRow("notice", note) for note in opened.notes))

@@ -5,6 +5,7 @@ What is not ours goes through the renderer, and no state is told by colour alone
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from agent.repl import markdown
@@ -23,6 +24,7 @@ LIVE_TOOLS = 8
 """Tools at work that are drawn at once; the others are counted."""
 LIVE_WORDS = 6
 """Rows of an answer that is not whole yet."""
+_SENTENCES = ("message", "not_done", "because")
 _DIFF_TOOLS = ("write", "edit", "ops_rollback")
 
 _MARKS = {
@@ -162,6 +164,21 @@ def output_rows(text: str, columns: int, *, diff: bool = False) -> list[Line]:
     return rows
 
 
+def facts_in_words(text: str) -> str:
+    """What a tool without output answered: the fields of its line of facts that are sentences."""
+    first, _, rest = text.partition("\n")
+    if not first.startswith("{"):
+        return text
+    try:
+        facts = json.loads(first)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(facts.get("error"), dict):
+        facts = facts["error"]
+    words = [str(facts[name]) for name in _SENTENCES if isinstance(facts.get(name), str)]
+    return "\n".join([*words, rest] if rest else words)
+
+
 def is_diff(text: str) -> bool:
     """Whether a text is a unified difference."""
     head = text.split("\n", 3)
@@ -219,8 +236,8 @@ def _last_line(text: str, columns: int) -> Line:
 
 
 def _finished_tool(row: tr.ToolRow, columns: int) -> list[Line]:
-    rows = [_tool_line(row, columns)]
-    text = row.output.strip("\n")
+    rows = [cut(_tool_line(row, columns), columns)]
+    text = facts_in_words(row.output.strip("\n"))
     if not text.strip():
         return rows
     lines = text.split("\n")
@@ -233,7 +250,7 @@ def _finished_tool(row: tr.ToolRow, columns: int) -> list[Line]:
         hidden = len(lines) - len(shown)
     if hidden > 0:
         more = "1 more line" if hidden == 1 else f"{hidden:,} more lines"
-        rows.append(line(f"  └ {more}: ctrl-o", "dim"))
+        rows.append(cut(line(f"  └ {more}: ctrl-o", "dim"), columns))
     return rows
 
 
