@@ -20,7 +20,7 @@ from guard.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from guard.judge.engine import Ran
+    from guard.judge.program import Ran
     from guard.judge.shell.syntax import Script
     from guard.types import Decision, Enforcement, Facts, Policy
 

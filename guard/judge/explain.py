@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from guard.judge.engine import Ran
+    from guard.judge.program import Ran
     from guard.types import Assessment
 
 WIDTH = 80

@@ -1,11 +1,12 @@
 """Which read-only questions a command raises, and what their answers add. Answers raise a level, never lower it."""
 
 from guard.judge import paths
-from guard.judge.engine import R1, R2, R3
+from guard.judge.levels import R1, R2, R3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from guard.judge.engine import Judge, Ran
+    from guard.judge.engine import Judge
+    from guard.judge.program import Ran
     from guard.types import Facts
 
 MAX_QUESTIONS = 256

@@ -6,9 +6,12 @@ person's own rules about `tee` that raise a level count here too.
 
 from guard.judge import paths
 from guard.judge.classify import Judged
-from guard.judge.engine import R2, Judge, Ran
+from guard.judge.engine import Judge
+from guard.judge.levels import R2
 from guard.judge.policy import decide
+from guard.judge.program import Ran
 from guard.judge.shell.syntax import Word
+from guard.judge.touches import write_path
 from guard.types import BUILTIN, LEVELS, LOCAL, NO_ENFORCEMENT, NO_FACTS, Actor, PlanItem, Profile
 
 TYPE_CHECKING = False
@@ -76,7 +79,7 @@ def check(
     ran = Ran(AS_PROGRAM, words, span, judge)
     judge.ran.append(ran)
     for word in words[2:]:
-        judge.write_path(word, span, "file change")
+        write_path(judge, word, span, "file change")
     for name in places:
         if paths.secret(name) or unkept:
             judge.note(R2, HOLDS_CREDENTIALS, f"changes a file that holds credentials ({name})", span, "docs/edits.md")

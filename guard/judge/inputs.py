@@ -6,13 +6,15 @@ named here without need costs a second question at worst; one that is forgotten 
 """
 
 from guard.judge import paths
-from guard.judge.engine import R0, R2, lookup
 from guard.judge.families import PROGRAMS
+from guard.judge.levels import R0, R2
+from guard.judge.program import lookup
 from guard.judge.shell.syntax import Expansion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from guard.judge.engine import Judge, Ran
+    from guard.judge.engine import Judge
+    from guard.judge.program import Ran
     from guard.judge.shell.syntax import Word
 
 MAX_ITEMS = 2_000

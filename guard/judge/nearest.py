@@ -3,7 +3,8 @@
 Only texts that were judged R0 are ever offered.
 """
 
-from guard.judge.engine import R0, lookup
+from guard.judge.levels import R0
+from guard.judge.program import lookup
 from guard.quoting import joined
 
 TYPE_CHECKING = False
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from guard.judge.classify import Judged
-    from guard.judge.engine import Ran
+    from guard.judge.program import Ran
 
 MOST_PARTS = 40
 _LOOKS = {

@@ -4,8 +4,8 @@ A rule never touches what is irreversible, a credential, a path, text that could
 (docs/rules.md). Whether a lowering rule may be here at all (a person's trust in its file) is the loader's business.
 """
 
-from guard.judge.engine import R0, R1, R2, R3
 from guard.judge.families import PROGRAMS
+from guard.judge.levels import R0, R1, R2, R3
 from guard.judge.paths import glob_match
 
 TYPE_CHECKING = False

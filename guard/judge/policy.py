@@ -51,7 +51,7 @@ BUS_PROGRAMS = frozenset(
 
 def _only_bus(judge: "Judge") -> bool:
     """Every program asks the bus or is a plain reader: the sockets are open to whatever runs beside them."""
-    from guard.judge.engine import lookup
+    from guard.judge.program import lookup
 
     if judge.flags & {"helper", "evaluates", "options-from-expansion"}:
         return False
@@ -74,8 +74,8 @@ def _only_net(judge: "Judge") -> bool:
 
     A helper that a repository names could otherwise send what it reads through the opening meant for its neighbour.
     """
-    from guard.judge.engine import lookup
     from guard.judge.families import PROGRAMS
+    from guard.judge.program import lookup
 
     names = set(judge.programs)
     if len(names) == 1:
@@ -130,7 +130,7 @@ REMOTE_CLIENTS = frozenset(
 
 def _only_clients(judge: "Judge") -> bool:
     """Beside the clients, everything that runs on this machine is a plain reader."""
-    from guard.judge.engine import lookup
+    from guard.judge.program import lookup
 
     if judge.flags & {"options-from-expansion", "evaluates", "opaque"}:
         return False

@@ -1,8 +1,9 @@
 """The building blocks of families: `reader`, `table`, `verbs`, `custom`. `docs/judging.md` shows them in use."""
 
 from guard.judge import paths
-from guard.judge.engine import LEVELS, R0, R1, R2, Call, Program
+from guard.judge.levels import LEVELS, R0, R1, R2
 from guard.judge.options import Grammar, Option, Parsed
+from guard.judge.program import Call, Program
 from guard.judge.suspicion import suspicious
 
 TYPE_CHECKING = False

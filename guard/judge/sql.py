@@ -1,6 +1,7 @@
 """SQL, read far enough to tell a plain query from anything else: what removes is R3, what is not a known read is R2."""
 
-from guard.judge.engine import R2, R3, Call
+from guard.judge.levels import R2, R3
+from guard.judge.program import Call
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names
 

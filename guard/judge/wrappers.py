@@ -4,22 +4,15 @@ Each reads its own options by its real grammar and hands the rest back to the ju
 lowers what it wraps.
 """
 
-from guard.judge.engine import (
-    AMBIENT_VARIABLES,
-    DANGEROUS_PREFIXES,
-    DANGEROUS_VARIABLES,
-    HARMLESS_VARIABLES,
-    R1,
-    R2,
-    STRANGE_MODES,
-    Call,
-    Program,
-)
+from guard.judge.levels import R1, R2
 from guard.judge.options import Grammar, Parsed
 from guard.judge.paths import SHARED_FOLDERS
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Word
+from guard.judge.shellwords import STRANGE_MODES
 from guard.judge.tables import names
+from guard.judge.variables import AMBIENT_VARIABLES, DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, HARMLESS_VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from guard.judge.engine import Call, Program
     from guard.judge.options import Parsed
+    from guard.judge.program import Call, Program
     from guard.judge.rules import Table, Verbs
 
     _Check = Callable[[Call, str, list[Word], int], None]

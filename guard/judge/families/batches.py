@@ -1,12 +1,14 @@
 """xargs and parallel: a command for each of many inputs. Source: xargs(1), parallel(1)."""
 
 from guard.judge import paths
-from guard.judge.engine import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, R2, Call, Program
 from guard.judge.families.search import opens
+from guard.judge.levels import R2
 from guard.judge.options import Grammar
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, perform
 from guard.judge.shell.syntax import Expansion, Word
 from guard.judge.shell.words import unknown
+from guard.judge.variables import DANGEROUS_PREFIXES, DANGEROUS_VARIABLES
 from guard.judge.wrappers import plain_text
 
 EXAMPLES = {

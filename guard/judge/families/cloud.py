@@ -1,7 +1,8 @@
 """Cloud command lines by the grammar of their verbs: describe, list and get read; delete removes. Source:
 each CLI's reference."""
 
-from guard.judge.engine import R1, R2, R3, Call, Program
+from guard.judge.levels import R1, R2, R3
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.suspicion import suspicious

@@ -1,8 +1,9 @@
 """docker, podman and their kin. Source: the reference pages of each tool."""
 
 from guard.judge import paths
-from guard.judge.engine import R2, Call, Program
+from guard.judge.levels import R2
 from guard.judge.options import Grammar
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 

@@ -1,8 +1,9 @@
 """Database clients. SQL is read far enough to tell a plain query from anything else. Source: each client's manual."""
 
-from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.levels import R2, R3
 from guard.judge.options import Grammar, Parsed
 from guard.judge.paths import glob_match
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform, reader, table, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.sql import sql

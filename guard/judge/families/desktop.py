@@ -1,6 +1,7 @@
 """Settings of macOS and of desktops: the first words say whether a tool looks or changes. Source: their man pages."""
 
-from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.levels import R2, R3
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.tables import names
 

@@ -1,8 +1,9 @@
 """Programs that create, move, change and remove files. Source: the GNU coreutils manual."""
 
-from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.families import credentials
+from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Grammar, Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
 

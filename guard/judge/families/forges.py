@@ -1,7 +1,8 @@
 """Command lines of forges, and version control beside git. Source: the manual of each."""
 
-from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.levels import R2, R3
 from guard.judge.options import Grammar
+from guard.judge.program import Call, Program
 from guard.judge.rules import many, verbs
 from guard.judge.shell.syntax import Word
 

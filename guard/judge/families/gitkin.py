@@ -3,8 +3,9 @@
 Source: git-clean(1), git-push(1), git-commit(1), git-rm(1), git-fetch(1), git-add(1), git-prune(1), git-grep(1).
 """
 
-from guard.judge.engine import R2, Call, Program
+from guard.judge.levels import R2
 from guard.judge.options import Grammar
+from guard.judge.program import Call, Program
 from guard.judge.rules import verbs
 from guard.judge.shell.syntax import Word
 

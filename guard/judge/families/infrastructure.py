@@ -1,6 +1,7 @@
 """Infrastructure and configuration as code: terraform, pulumi, ansible and their kin. Source: each reference."""
 
-from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.levels import R2, R3
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 

@@ -1,7 +1,8 @@
 """Interpreters, compilers, build tools: they run code that is not read here, so R2 unless it is plainly harmless."""
 
 from guard.judge import paths
-from guard.judge.engine import R1, R2, R3, Call, Program
+from guard.judge.levels import R1, R2, R3
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names, starts

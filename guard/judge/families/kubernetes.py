@@ -1,9 +1,10 @@
 """kubectl, helm and what else speaks to clusters. Source: the reference pages of each tool."""
 
 from guard.judge import paths
-from guard.judge.engine import R2, R3, Call, Program
 from guard.judge.families.containers import inner
+from guard.judge.levels import R2, R3
 from guard.judge.options import Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import many, reader, verbs
 from guard.judge.shell.syntax import Word
 

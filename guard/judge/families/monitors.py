@@ -1,7 +1,8 @@
 """What watches the machine and lists its hardware. Source: the man page of each program."""
 
-from guard.judge.engine import R1, R2, Call, Program
+from guard.judge.levels import R1, R2
 from guard.judge.options import Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.tables import names
 

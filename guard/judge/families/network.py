@@ -1,7 +1,8 @@
 """What looks at, changes and talks over the network. Source: iproute2, curl, bind and OpenSSH manuals."""
 
-from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.levels import R2, R3
 from guard.judge.options import Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table
 from guard.judge.tables import names, starts
 

@@ -1,7 +1,8 @@
 """Package managers of distributions and languages. Source: the manual of each."""
 
-from guard.judge.engine import R2, Call, Program
+from guard.judge.levels import R2
 from guard.judge.options import Grammar
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
 

@@ -1,7 +1,8 @@
 """What runs commands elsewhere or later: ssh, terminals that are driven, at. Source: ssh(1), tmux(1), at(1)."""
 
-from guard.judge.engine import R1, R2, Call, Program
+from guard.judge.levels import R1, R2
 from guard.judge.options import Grammar, Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names

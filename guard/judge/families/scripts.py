@@ -1,7 +1,8 @@
 """sed and awk: small languages, read far enough to know whether a script writes a file or runs a program."""
 
-from guard.judge.engine import R1, R2, Call, Program
+from guard.judge.levels import R1, R2
 from guard.judge.options import Grammar, Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Word
 

@@ -1,8 +1,9 @@
 """find, grep and their kin: what walks trees and looks for things."""
 
-from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.families import credentials
+from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader
 from guard.judge.shell.syntax import Expansion, Word
 from guard.judge.shell.words import unknown

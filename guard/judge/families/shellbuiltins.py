@@ -1,7 +1,10 @@
 """What bash itself does: cd, echo, test, set, eval, exec, trap …. Source: bash(1)."""
 
-from guard.judge.engine import R2, R3, STRANGE_MODES, Call, Program, dangerous
+from guard.judge.levels import R2, R3
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, table
+from guard.judge.shellwords import STRANGE_MODES
+from guard.judge.variables import dangerous
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Disks, file systems, volumes. Source: util-linux, e2fsprogs, LVM2, ZFS and mdadm manuals."""
 
-from guard.judge.engine import R2, R3, Call, Program
+from guard.judge.levels import R2, R3
 from guard.judge.options import Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
 

@@ -1,7 +1,8 @@
 """The machine itself: processes, memory, kernel, services of systemd, users. Source: the man page of each program."""
 
-from guard.judge.engine import R1, R2, R3, Call, Program
+from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import starts

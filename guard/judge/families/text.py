@@ -1,9 +1,10 @@
 """Programs that read text and print it. Source: the GNU coreutils and util-linux manuals."""
 
 from guard.judge import paths
-from guard.judge.engine import R1, R2, Call, Program
 from guard.judge.families import credentials
+from guard.judge.levels import R1, R2
 from guard.judge.options import Grammar, Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform, reader, table, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names

@@ -1,8 +1,9 @@
 """What fetches, sends and proves over the network. Source: curl, wget, rsync, OpenSSH, OpenSSL and GnuPG manuals."""
 
-from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.families.remote import ssh_option
+from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Grammar, Parsed
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names, starts

@@ -1,8 +1,9 @@
 """git and its companions. Source: git(1) and the manual page of each subcommand."""
 
-from guard.judge.engine import R1, R2, R3, Call, Program
 from guard.judge.families.gitkin import dry, grep, named_files
+from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Grammar
+from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names, starts
@@ -416,7 +417,7 @@ def _check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
                 value = (value or "").partition("=")[2]
             elif ":" in value and verb in ("show", "cat-file", "diff", "blame", "grep"):
                 value = value.partition(":")[2]
-            elif not (value.startswith(("/", "~", "../")) or (verb == "diff" and call.judge.literal(word))):
+            elif not (value.startswith(("/", "~", "../")) or (verb == "diff" and call.value(word))):
                 continue
             if value and (
                 verb in ("show", "cat-file", "blame", "grep", "diff", "config") or value.startswith(("/", "~"))

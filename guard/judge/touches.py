@@ -1,0 +1,92 @@
+"""Files that a command reads and writes, each by the rules of its path."""
+
+from guard.judge import paths
+from guard.judge.levels import R1, R2, R3
+from guard.judge.values import values_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from guard.judge.engine import Judge
+    from guard.judge.shell.syntax import Word
+    from guard.types import Span
+
+
+def read_path(judge: "Judge", word: "Word", span: "Span") -> None:
+    """A file whose content is read."""
+    values = values_of(judge, word)
+    for value in values if values is not None else [word.shape]:
+        for place in judge.places(value):
+            kind = paths.device(place) if place.startswith(("/dev", "/proc", "/sys")) else ""
+            if judge.own_touched == "" and paths.own(place, judge.own_private):
+                judge.note(R2, "own.read", f"reads opsagent's own files ({place})", span, "law 6")
+            if kind == "network":
+                judge.note(R2, "shell.network", f"opens a network connection ({place})", span, "bash(1)")
+                judge.effects.append(("network", place))
+            elif kind == "device":
+                judge.note(R2, "path.device", f"reads a device ({place})", span, "law 4")
+            elif paths.secret(place):
+                judge.note(R2, "path.secret", f"reads a file that holds credentials ({place})", span, "law 4")
+                judge.effects.append(("secret-read", place))
+            else:
+                judge.effects.append(("read", place))
+    if word.value is None or word.globs:
+        judge.plain = False
+
+
+def write_path(
+    judge: "Judge",
+    word: "Word",
+    span: "Span",
+    by: str,
+    *,
+    appends: bool = False,
+    level: int = R1,
+    deletes: bool = False,
+) -> None:
+    """A file that is created, changed or (with `deletes`) removed."""
+    values = values_of(judge, word)
+    if values is None:
+        shape = word.shape
+        if not shape.startswith(("/", "~")) or shape.startswith("*"):
+            judge.note(
+                max(level, R2), "path.dynamic", f"writes a file that the text does not name ({by})", span, "law 2"
+            )
+            judge.effects.append(("delete" if deletes else "write", shape))
+            return
+        values = [shape]
+        level = max(level, R2)
+    for value in values:
+        for place in judge.places(value):
+            _write_place(judge, place, span, by, level, deletes)
+
+
+def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, deletes: bool) -> None:
+    kind = paths.device(place) if place.startswith(("/dev", "/proc", "/sys")) else ""
+    if kind == "harmless" and not deletes:
+        if place in ("/dev/null", "/dev/full", "/dev/zero"):
+            return
+        judge.note(R2, "path.device", f"writes to {place}", span, "random(4)")
+        return
+    if kind == "stream" and not deletes:
+        return
+    if kind == "network":
+        judge.note(R2, "shell.network", f"sends data to {place}", span, "bash(1)")
+        judge.effects.append(("network", place))
+        return
+    if paths.own(place, judge.own_paths):
+        judge.own_touched = place
+        judge.note(R2, "own.write", f"changes opsagent's own files ({place})", span, "law 6")
+    elif kind == "device" and place.startswith("/dev/"):
+        terminal = place.startswith(("/dev/tty", "/dev/pts", "/dev/console", "/dev/log"))
+        judge.note(R2 if terminal else R3, "path.device-write", f"overwrites a device ({place})", span, "law 1")
+    elif place.startswith(("/proc/", "/sys/")):
+        judge.note(R2, "path.kernel", f"changes the running kernel ({place})", span, "proc(5)")
+    elif paths.critical(place):
+        what = "removes" if deletes else "changes"
+        judge.note(max(level, R2), "path.critical", f"{what} a critical file ({place})", span, "docs/judging.md")
+    else:
+        what = "removes" if deletes else "writes"
+        judge.note(level, "path.delete" if deletes else "path.write", f"{what} {place} ({by})", span, "docs/judging.md")
+    judge.effects.append(("delete" if deletes else "write", place))
+    if not any(char in place for char in "*?["):
+        judge.plan.append(("file", place))

@@ -1,0 +1,44 @@
+"""Names of variables: which change what programs do, which point them elsewhere, and which do neither."""
+
+HARMLESS_VARIABLES = frozenset(
+    ("LC_ALL", "LANG", "LANGUAGE", "TZ", "COLUMNS", "LINES", "TERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE",
+        "GREP_COLOR", "GREP_COLORS", "LS_COLORS", "BLOCKSIZE", "BLOCK_SIZE", "POSIXLY_CORRECT", "SYSTEMD_COLORS",
+        "SYSTEMD_LESS", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "DEBIAN_FRONTEND", "TIMEFORMAT", "OPTIND",
+        "OPTARG", "REPLY", "SECONDS", "RANDOM", "AWS_DEFAULT_OUTPUT", "AWS_REGION", "AWS_DEFAULT_REGION", "CI",
+        "COLORTERM", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8",
+        "GODEBUG", "HISTTIMEFORMAT", "HISTCONTROL", "PS1", "PS2", "PS3", "LIBVIRT_DEFAULT_URI",
+        "COMPOSE_PROJECT_NAME",)
+)  # fmt: skip
+AMBIENT_VARIABLES = frozenset(
+    ("KUBECONFIG", "AWS_PROFILE", "AWS_CONFIG_FILE", "DOCKER_CONTEXT", "DOCKER_CONFIG", "PGHOST", "PGPORT", "PGUSER",
+        "PGDATABASE", "PGPASSFILE", "CLOUDSDK_CONFIG", "CLOUDSDK_CORE_PROJECT", "HELM_NAMESPACE", "TF_WORKSPACE",
+        "ANSIBLE_CONFIG", "GIT_DIR", "GIT_WORK_TREE",)
+)  # fmt: skip
+"""Point a client at another target by literal path or name: a helper (law 8), named in `ambient`."""
+DANGEROUS_VARIABLES = frozenset(
+    ("PATH", "BASH_ENV", "ENV", "IFS", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE", "BROWSER",
+        "SHELL", "PROMPT_COMMAND", "CDPATH", "SHELLOPTS", "BASHOPTS", "TAR_OPTIONS", "PERL5OPT", "PERL5LIB",
+        "RUBYOPT", "RUBYLIB", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "NODE_OPTIONS",
+        "NODE_PATH", "HOME", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", "GCONV_PATH", "HOSTALIASES",
+        "LOCALDOMAIN", "RES_OPTIONS", "TMPDIR", "HISTFILE", "MAILCHECK", "MAILPATH", "GLOBIGNORE", "FCEDIT",
+        "INPUTRC", "TERMINFO", "TERMCAP", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy",
+        "all_proxy", "DOCKER_HOST", "SSH_ASKPASS", "RSYNC_RSH", "SUDO_ASKPASS", "XDG_CONFIG_HOME",
+        "BASH_LOADABLES_PATH", "BASH_CMDS", "BASH_ALIASES", "FUNCNEST", "POSIX_PEDANTIC", "LESS", "MORE", "MANOPT",
+        "GZIP", "ZIPOPT", "UNZIP", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "MYSQL_HOME", "PSQLRC", "PSQL_PAGER",
+        "SYSTEMD_PAGER", "SYSTEMD_EDITOR", "KUBE_EDITOR", "AWS_PAGER", "CC", "CXX", "MAKEFLAGS", "OPENSSL_CONF",
+        "BASH_COMPAT", "PS4",
+        "CURL_HOME", "WGETRC", "RUSTC_WRAPPER", "GOFLAGS", "MANPATH", "NLSPATH", "ZDOTDIR", "XAUTHORITY", "DISPLAY",)
+)  # fmt: skip
+DANGEROUS_PREFIXES = (
+    "LD_", "DYLD_", "GIT_", "BASH_FUNC_", "MALLOC_", "OPSAGENT_", "NPM_CONFIG_", "npm_config_", "PIP_", "TF_",
+    "ANSIBLE_",
+    "AWS_", "AZURE_", "CLOUDSDK_", "GOOGLE_", "CARGO_", "SSH_", "KUBE", "HELM_", "PG", "MYSQL_",
+)  # fmt: skip
+PAGER_VARIABLES = frozenset(("PAGER", "MANPAGER", "GIT_PAGER", "SYSTEMD_PAGER", "AWS_PAGER", "PSQL_PAGER", "LESS"))
+KNOWN_ENVIRONMENT = {"HOME": "~"}
+"""Variables whose value at run time is known in kind: the caller's home."""
+
+
+def dangerous(name: str) -> bool:
+    """Whether a variable of this name changes what programs do."""
+    return name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES)
