@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from guard.types import Assessment, Captured, Enforcement, Policy
 
 
+MIB = 1 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """What a run needs of the world, put together once per process by a shell."""
@@ -81,9 +84,11 @@ def open_store(redactor: Redactor, keeping: Keeping | None = None) -> Ledger | N
     """
     from guard.clock import RandomIds, SystemClock
     from guard.hands.liveness import ProcLiveness
+    from guard.ledger.house import House
+    from guard.ledger.retention import FOREVER, Limits
     from guard.ledger.store import open_ledger
 
-    signatures, on_request = None, None
+    signatures, on_request, limits = None, None, FOREVER
     if keeping is not None and keeping.signer:
         from guard.hands.signing import SshSignatures
 
@@ -92,13 +97,14 @@ def open_store(redactor: Redactor, keeping: Keeping | None = None) -> Ledger | N
         from acting.notifying import notifier
 
         on_request = notifier(keeping.notify, redactor.text)
+    if keeping is not None:
+        limits = Limits(keeping.keep_days, keeping.keep_mb * MIB)
     return open_ledger(
         clock=SystemClock(),
         ids=RandomIds(),
         redact=redactor.text,
         liveness=ProcLiveness(),
-        signatures=signatures,
-        on_request=on_request,
+        house=House(signatures, on_request, limits),
     )
 
 

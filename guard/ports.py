@@ -152,6 +152,18 @@ class Signatures(Protocol):
         ...
 
 
+class HeadSink(Protocol):
+    """Keeps the log's head where its writers cannot change it. `guard.hands.journal.SystemLog` is the real one."""
+
+    def send(self, state: str, seq: int, sha256: str) -> str:
+        """Sends one head; why it could not, "" when it could. Never raises and never waits.
+
+        Args:
+            state: path of the state folder.
+        """
+        ...
+
+
 class Store(Protocol):
     """What the state folder keeps. `guard.ledger.store.Ledger` is the real one."""
 

@@ -13,11 +13,11 @@ from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
 from guard.errors import StateError
+from guard.ledger.carried import distinct, entries_of, record_of, records_of
 from guard.ledger.formats import Malformed, decoded_entry, sha256_of
 from guard.ledger.records import FINAL, OPEN, Execution, Fold
 from guard.ledger.segments import LOG_FOLDER, lines_from, lines_of, open_segment, segment_numbers
 from guard.ledger.state import state_error_of
-from guard.ledger.verify import entries_of
 from guard.types import Status
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ CREATE TABLE executions (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, at TEXT, statu
 CREATE INDEX executions_by_status ON executions (status, seq);
 CREATE TABLE places (ref TEXT, segment INTEGER, start INTEGER, end INTEGER, PRIMARY KEY (ref, segment, start))
     WITHOUT ROWID;
+CREATE INDEX places_by_segment ON places (segment);
 """
 
 
@@ -80,7 +81,7 @@ def newest(
         return fitting(candidates, liveness, status=status, since=since, limit=limit), index.unreadable()
 
     def from_log() -> tuple[list[Execution], int]:
-        fold = Fold().add_all(entries_of(lines_from(folder)))
+        fold = Fold().add_all(records_of(lines_from(folder)))
         newest_first = sorted(fold.executions.values(), key=lambda execution: -execution.seq)
         return fitting(newest_first, liveness, status=status, since=since, limit=limit), fold.unreadable
 
@@ -94,7 +95,7 @@ def about(folder: StateFolder, record_id: str, *, small_log_bytes: int = SMALL_L
         return list(index.about(record_id))
 
     def from_log() -> list[Entry]:
-        return [entry for entry in entries_of(lines_from(folder)) if record_id in _ids_of(entry)]
+        return [entry for entry in records_of(lines_from(folder)) if record_id in ids_of(entry)]
 
     return _answered(folder, small_log_bytes, from_index, from_log)
 
@@ -112,8 +113,8 @@ def about_each(
 
     def from_log() -> dict[str, list[Entry]]:
         found: dict[str, list[Entry]] = {record_id: [] for record_id in wanted}
-        for entry in entries_of(lines_from(folder)):
-            for record_id in _ids_of(entry) & found.keys():
+        for entry in records_of(lines_from(folder)):
+            for record_id in ids_of(entry) & found.keys():
                 found[record_id].append(entry)
         return found
 
@@ -136,8 +137,8 @@ def recent(
         for line in lines_from(folder):
             # Nearly all of a long log is runs: what cannot be an answer is not decoded.
             if any(mark in line.raw for mark in marks):
-                kept.extend(entry for entry in entries_of(iter((line,))) if entry["kind"] in wanted)
-        return list(reversed(kept))
+                kept.extend(entry for entry in records_of(iter((line,))) if entry["kind"] in wanted)
+        return list(distinct(reversed(kept)))
 
     return _answered(folder, small_log_bytes, from_index, from_log)
 
@@ -218,7 +219,7 @@ def _remove(folder: StateFolder) -> None:
                 os.unlink(name, dir_fd=root)
 
 
-def _ids_of(entry: Entry) -> set[str]:
+def ids_of(entry: Entry) -> set[str]:
     """The ids that an entry is about; for an answer also its kind, behind a colon that no id has."""
     ids = {value for name in ID_FIELDS if isinstance(value := entry.get(name), str) and value.isascii()}
     kind = entry.get("kind")
@@ -261,6 +262,7 @@ class _Index:
         """Reads what the log has beyond the index. Raises _Stale when the index is of another log."""
         if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
             self._create()
+        self._forget()
         while self._batch():
             pass
 
@@ -279,17 +281,15 @@ class _Index:
             values,
         ):
             execution = Fold().add_all(self.about(execution_id)).executions.get(execution_id)
-            if execution is None:
-                raise _Stale
-            yield execution
+            if execution is not None:  # its beginning went with its segment
+                yield execution
 
     def about(self, record_id: str) -> Iterator[Entry]:
         """The entries about an id, read from the log where the index says. Raises _Stale when they are not there."""
         rows = self._database.execute(
             "SELECT segment, start, end FROM places WHERE ref = ? ORDER BY segment, start", (record_id,)
         ).fetchall()
-        for place in rows:
-            yield self._entry(record_id, *place)
+        yield from distinct(self._entry(record_id, *place) for place in rows)
 
     def recent(self, kinds: Iterable[str], most: int) -> Iterator[Entry]:
         """The newest entries of these kinds, newest first. Raises _Stale likewise."""
@@ -299,15 +299,14 @@ class _Index:
             " ORDER BY segment DESC, start DESC LIMIT ?",
             (*refs, most),
         ).fetchall()
-        for place in rows:
-            yield self._entry(*place)
+        yield from distinct(self._entry(*place) for place in rows)
 
     def _entry(self, ref: str, segment: int, start: int, end: int) -> Entry:
         try:
             entry = decoded_entry(self._bytes(segment, start, end))
         except (Malformed, FileNotFoundError):
             raise _Stale from None
-        if ref not in _ids_of(entry):
+        if ref not in ids_of(record_of(entry)):
             raise _Stale
         return entry
 
@@ -324,6 +323,17 @@ class _Index:
             for statement in _SCHEMA.split(";"):
                 self._database.execute(statement)
             self._database.execute("INSERT INTO meta VALUES (?, '', 0, 0, 0, 0)", (INDEX_FORMAT,))
+
+    def _forget(self) -> None:
+        """Takes out what is of segments that are gone from the log."""
+        (oldest,) = self._database.execute("SELECT min(segment) FROM places").fetchone()
+        numbers = segment_numbers(self._log_fd)
+        if oldest is None or not numbers or oldest >= numbers[0]:
+            return
+        self._database.execute("BEGIN IMMEDIATE")
+        with self._database:
+            self._database.execute("DELETE FROM places WHERE segment < ?", (numbers[0],))
+            self._database.execute("DELETE FROM executions WHERE id NOT IN (SELECT ref FROM places)")
 
     def _batch(self) -> bool:
         """Takes in the next lines; False when there are none. Does not write when there is nothing new."""
@@ -361,7 +371,8 @@ class _Index:
             except Malformed:
                 unreadable += 1
                 entry = {}
-            places += [(ref, line.segment, line.start, line.end) for ref in _ids_of(entry)]
+            entry = record_of(entry)
+            places += [(ref, line.segment, line.start, line.end) for ref in ids_of(entry)]
             execution, kind, status = entry.get("execution"), entry.get("kind"), entry.get("status")
             if isinstance(execution, str) and execution.isascii():
                 if kind == "started":

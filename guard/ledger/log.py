@@ -151,6 +151,16 @@ class Writer:
                 self._keep_reserve()
             return Appended(places, used_reserve)
 
+    def drop_segments(self, numbers: Sequence[int]) -> None:
+        """Removes segments, in this order, durably. Nothing happens to one that is gone already.
+
+        Raises OSError; those before it are gone then.
+        """
+        for number in numbers:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(segment_name(number), dir_fd=self._log_fd)
+        os.fsync(self._log_fd)
+
     def tail(self) -> Tail:
         """The end of the log as it is on disk; checked from the head on.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from guard.bound import NO_OPTIONS
 from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.packs import KEEP
+from guard.ledger.shown import EXECUTIONS_LIMIT
 from guard.types import Begun, Recorded
 
 if TYPE_CHECKING:
@@ -18,14 +19,12 @@ if TYPE_CHECKING:
     from guard.ledger.approvals import KeptRequest
     from guard.ledger.outputs import RedactingStream
     from guard.ledger.packs import Snapshots
+    from guard.ledger.retention import Retention
+    from guard.ledger.shown import Listing, Shown
     from guard.ledger.stamps import Stamps
-    from guard.ledger.store import Listing, Shown
     from guard.ledger.verify import VerifyReport
     from guard.ports import Ids
     from guard.types import Assessment, Outcome, Request
-
-EXECUTIONS_LIMIT = 1000
-"""The most that one listing returns."""
 
 
 class NullLedger:
@@ -95,6 +94,11 @@ class NullLedger:
 
     @property
     def answers(self) -> Answers:
+        """Raises StateError."""
+        raise self.error
+
+    @property
+    def retention(self) -> Retention:
         """Raises StateError."""
         raise self.error
 

@@ -110,7 +110,10 @@ def lines_from(folder: StateFolder, segment: int = 0, start: int = 0) -> Iterato
             for number in segment_numbers(log_fd):
                 if number < segment:
                     continue
-                fd = open_segment(folder, log_fd, number)
+                try:
+                    fd = open_segment(folder, log_fd, number)
+                except FileNotFoundError:
+                    continue  # it went meanwhile, and what is needed of it stands further on
                 try:
                     yield from lines_of(fd, number, start if number == segment else 0)
                 finally:

@@ -18,18 +18,22 @@ from guard.errors import Frozen, NotApproved, StateError
 from guard.ledger import index
 from guard.ledger.answers import Answers, frozen_of
 from guard.ledger.approvals import KeptRequest, Requests
+from guard.ledger.carried import entries_of
 from guard.ledger.entries import Entries, Owner
+from guard.ledger.house import NO_RULES
 from guard.ledger.location import frozen_note
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
-from guard.ledger.null import EXECUTIONS_LIMIT, NullLedger
+from guard.ledger.null import NullLedger
 from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.packs import KEEP, KEEP_SLACK, Snapshots
-from guard.ledger.records import Execution, Fold
+from guard.ledger.records import Fold
+from guard.ledger.retention import Retention
 from guard.ledger.segments import lines_from
+from guard.ledger.shown import EXECUTIONS_LIMIT, Listing, Shown, unreadable_notes
 from guard.ledger.signed import change_of_signing
 from guard.ledger.stamps import Stamps
 from guard.ledger.state import StateFolder, is_full, state_error_of, state_path
-from guard.ledger.verify import VerifyReport, entries_of, verify
+from guard.ledger.verify import VerifyReport, verify
 from guard.types import Begun, Level, Recorded, Status
 
 if TYPE_CHECKING:
@@ -37,8 +41,10 @@ if TYPE_CHECKING:
 
     from guard.bound import Binding, SnapshotOptions
     from guard.ledger.formats import Entry
+    from guard.ledger.house import House
     from guard.ledger.outputs import RedactingStream
-    from guard.ports import Clock, Ids, Liveness, Signatures
+    from guard.ledger.retention import Needed
+    from guard.ports import Clock, Ids, Liveness
     from guard.saved import Manifest
     from guard.types import Assessment, Outcome, Request
 
@@ -48,28 +54,6 @@ READ_END_WAIT_S = 1.5
 
 LATE_LIMIT = 100
 """Entries that wait in memory for a state that can be written again; older ones are lost, as was said at their time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Executions, newest first."""
-
-    executions: tuple[Execution, ...]
-    notes: tuple[str, ...] = ()
-    """Sentences for people: lines that cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Everything that the log holds about one id."""
-
-    id: str
-    execution: Execution | None
-    """Set for `e-…`."""
-    request: KeptRequest | None
-    """Set for `a-…` while it waits."""
-    entries: tuple[Entry, ...]
-    """Oldest first."""
 
 
 @dataclass(slots=True)
@@ -95,15 +79,8 @@ class Ledger:
         liveness: Liveness,
         segment_bytes: int = SEGMENT_BYTES,
         small_log_bytes: int = index.SMALL_LOG_BYTES,
-        signatures: Signatures | None = None,
-        on_request: Callable[[KeptRequest], None] | None = None,
+        house: House = NO_RULES,
     ) -> None:
-        """Takes what it asks of the world.
-
-        Args:
-            signatures: what approvals have to be signed by; None when they need not be.
-            on_request: told about each new request once it is on record, with no lock held; it does not raise.
-        """
         self.folder = folder
         self._clock = clock
         self._ids = ids
@@ -113,10 +90,11 @@ class Ledger:
         self._requests = Requests(folder, clock=clock, ids=ids, liveness=liveness)
         self._owner = Owner(os.getpid(), liveness.start_of(os.getpid()))
         self._small_log_bytes = small_log_bytes
-        self._signatures = signatures
-        self._on_request = on_request
+        self._house = house
         self._runs: dict[str, _Run] = {}
         self._late: list[Entry] = []
+        self._has_turned = False
+        """A new segment was begun, so that an old one may have to go."""
         self._late_lock = threading.Lock()
 
     @property
@@ -213,7 +191,7 @@ class Ledger:
             if stamp and binding is not None:
                 self.stamps.require(stamp, request, binding)
 
-        signing = change_of_signing(self.folder, self._signatures, self._small_log_bytes)
+        signing = change_of_signing(self.folder, self._house.signatures, self._small_log_bytes)
         self._append([*signing, entry], durable=True, use_reserve=True, first=verify_again)
         self._runs[execution] = _Run(request, False)
         return execution
@@ -241,6 +219,7 @@ class Ledger:
         if run is not None and outcome.status == Status.RUNNING:
             run.unwritten = None
             self._runs[execution] = run
+        self._let_go()
         return Recorded(True)
 
     def note(self, kind: str, **fields: object) -> Recorded:
@@ -330,8 +309,8 @@ class Ledger:
                     with contextlib.suppress(StateError):
                         self._requests.discard(kept.id)
                     raise
-        if is_new and self._on_request is not None:
-            self._on_request(kept)
+        if is_new and self._house.on_request is not None:
+            self._house.on_request(kept)
         return kept.id
 
     def pending(self) -> list[KeptRequest]:
@@ -358,7 +337,7 @@ class Ledger:
             boot=self._liveness.boot_id(),
             redact=self._redact,
             small_log_bytes=self._small_log_bytes,
-            signatures=self._signatures,
+            signatures=self._house.signatures,
         )
 
     def frozen_note(self) -> str:
@@ -378,7 +357,7 @@ class Ledger:
             ids=self._ids,
             liveness=self._liveness,
             small_log_bytes=self._small_log_bytes,
-            signatures=self._signatures,
+            signatures=self._house.signatures,
         )
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -407,7 +386,7 @@ class Ledger:
             limit=max(1, min(limit, EXECUTIONS_LIMIT)),
             small_log_bytes=self._small_log_bytes,
         )
-        return Listing(tuple(found), _unreadable_notes(unreadable))
+        return Listing(tuple(found), unreadable_notes(unreadable))
 
     def show(self, record_id: str) -> Shown:
         """Everything about one id: an execution, a request, a stamp or a snapshot. Raises StateError."""
@@ -427,6 +406,44 @@ class Ledger:
     def verify(self) -> VerifyReport:
         """Checks the whole log. Raises StateError."""
         return verify(self.folder)
+
+    # ── retention ────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def retention(self) -> Retention:
+        """What of the log may go: `plan`, `apply`."""
+        return Retention(
+            self.folder,
+            log=self._log,
+            clock=self._clock,
+            liveness=self._liveness,
+            needed=self._needed,
+            small_log_bytes=self._small_log_bytes,
+        )
+
+    def _needed(self) -> Needed:
+        from guard.ledger.needed import needed_of
+
+        return needed_of(
+            self.folder,
+            self._liveness,
+            stamps=self.stamps,
+            waiting=[kept.id for kept in self._requests.pending()],
+            snapshots=self.snapshots.ids(),
+            small_log_bytes=self._small_log_bytes,
+        )
+
+    def _let_go(self) -> None:
+        """Lets the oldest segments go when a new one was begun. A fault is noted; the run has ended all the same."""
+        if not (self._has_turned and self._house.limits.are_set):
+            return
+        self._has_turned = False
+        try:
+            retention = self.retention
+            if retention.is_due(self._house.limits):
+                retention.apply(retention.plan(self._house.limits))
+        except (StateError, OSError) as error:
+            self.note("notice", code="retention-failed", text=f"nothing of the log was let go: {error}")
 
     def _append(
         self,
@@ -448,7 +465,8 @@ class Ledger:
             with self._log.writer(wait_s) as writer:
                 if first is not None:
                     first()
-                writer.append([*late, *entries], durable=durable, use_reserve=use_reserve)
+                appended = writer.append([*late, *entries], durable=durable, use_reserve=use_reserve)
+            self._has_turned |= any(place.start == 0 for place in appended.places)
         except BaseException:
             with self._late_lock:
                 self._late = [*late, *self._late]
@@ -470,8 +488,7 @@ def open_ledger(
     redact: Callable[[str], str],
     liveness: Liveness,
     path: str | None = None,
-    signatures: Signatures | None = None,
-    on_request: Callable[[KeptRequest], None] | None = None,
+    house: House = NO_RULES,
 ) -> Ledger | NullLedger:
     """The ledger of this user's state folder, or of `path`; a `NullLedger` when the folder cannot be used.
 
@@ -487,13 +504,5 @@ def open_ledger(
         ids=ids,
         redact=redact,
         liveness=liveness,
-        signatures=signatures,
-        on_request=on_request,
+        house=house,
     )
-
-
-def _unreadable_notes(unreadable: int) -> tuple[str, ...]:
-    if not unreadable:
-        return ()
-    lines = "1 line" if unreadable == 1 else f"{unreadable} lines"
-    return (f"{lines} of the log cannot be read and may be executions: opsx audit verify",)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from guard.ledger.carried import record_of
 from guard.ledger.formats import Malformed, decoded_entry, sha256_of
 from guard.ledger.segments import LOG_FOLDER, lines_from, lines_of, open_segment, segment_numbers
 from guard.ledger.state import state_error_of
@@ -39,7 +40,7 @@ def broken_after(folder: StateFolder, seqs: Iterable[int]) -> frozenset[int]:
         if before is not None and f'"prev":"{sha256_of(before.raw)}"'.encode() not in line.raw:
             sound.clear()
         if b'"kind":"approved"' in line.raw:
-            seq = _seq_of(line)
+            seq = _seq_of(line, as_carried=True)
             if seq in wanted:
                 sound.add(seq)
         before = line
@@ -67,9 +68,10 @@ def _segment_of(folder: StateFolder, seq: int) -> int:
     return 0
 
 
-def _seq_of(line: Line) -> int:
-    """The entry's number; 0 when the line is no entry."""
+def _seq_of(line: Line, *, as_carried: bool = False) -> int:
+    """The entry's number, or that of the entry which it carries on; 0 when the line is no entry."""
     try:
-        return int(decoded_entry(line.raw)["seq"])
+        entry = decoded_entry(line.raw)
+        return int((record_of(entry) if as_carried else entry)["seq"])
     except Malformed:
         return 0

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from guard.errors import StateBusy, StateUnwritable
+from guard.ledger.carried import CHECKPOINT
 from guard.ledger.formats import GENESIS, Entry, Malformed, decoded_entry, sha256_of
 from guard.ledger.segments import LOG_FOLDER, Line, lines_of, open_segment, read_head, segment_numbers
 from guard.ledger.state import state_error_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from guard.ledger.segments import Head
     from guard.ledger.state import StateFolder
 
@@ -57,6 +56,8 @@ class VerifyReport:
     problems: tuple[Problem, ...]
     """In log order, the first 100."""
     problems_total: int
+    first_seq: int = 0
+    """The first entry that is there; 1 unless older ones went behind a checkpoint, 0 in an empty log."""
 
     @property
     def ok(self) -> bool:
@@ -106,6 +107,16 @@ def _without_log(folder: StateFolder) -> VerifyReport:
     return VerifyReport(0, 0, 0, 0, 0, (gone,), 1)
 
 
+def anchors_of(checkpoint: Entry) -> set[tuple[int, str]]:
+    """Last numbers and hashes of the segments that a checkpoint let go; what is not of that form counts for nothing."""
+    rows = checkpoint.get("segments")
+    return {
+        (row[2], row[3])
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, list) and len(row) == 4 and type(row[2]) is int and isinstance(row[3], str)
+    }
+
+
 class _Walk:
     """One pass over the log; what came before decides what must come next."""
 
@@ -120,10 +131,14 @@ class _Walk:
         self._prev = GENESIS
         self._prev_at = (0, 0)
         self._torn = 0
+        self._first: tuple[int, str] | None = None
+        """Number and `prev` of the first entry."""
+        self._anchors: set[tuple[int, str]] = set()
+        """Number and hash of last entries of segments that checkpoints let go."""
 
     def over(self, folder: StateFolder, log_fd: int) -> VerifyReport:
         numbers = segment_numbers(log_fd)
-        expected = 1
+        expected = numbers[0] if numbers else 1
         for number in numbers:
             if number != expected:
                 names = f"segment {expected}" if number == expected + 1 else f"segments {expected} to {number - 1}"
@@ -140,6 +155,7 @@ class _Walk:
                 os.close(fd)
             if self._torn > 0 and number != numbers[-1]:
                 self._found("unreadable", self._next_seq, number, end, f"{self._torn} bytes without a line end")
+        self._judge_start(numbers[0] if numbers else 1)
         self._judge_head()
         place = self._head.place
         return VerifyReport(
@@ -150,6 +166,7 @@ class _Walk:
             torn_bytes=max(0, self._torn),
             problems=tuple(self._problems),
             problems_total=self._total,
+            first_seq=self._first[0] if self._first else 0,
         )
 
     def _line(self, line: Line) -> None:
@@ -167,6 +184,12 @@ class _Walk:
             return
         self._entries += 1
         seq = entry["seq"]
+        if self._first is None and self._next_seq == 1:
+            self._first = (seq, entry["prev"])
+            if seq > 1:
+                self._next_seq, self._prev = seq, entry["prev"]  # `_judge_start` says whether it may begin here
+        if entry["kind"] == CHECKPOINT:
+            self._anchors |= anchors_of(entry)
         if seq > self._next_seq:
             text = f"entries {self._next_seq} to {seq - 1} are not there"
             self._found("missing", self._next_seq, line.segment, line.start, text)
@@ -182,6 +205,21 @@ class _Walk:
     def _step(self, seq: int, digest: str, line: Line) -> None:
         self._last_seq = max(self._last_seq, seq)
         self._next_seq, self._prev, self._prev_at = seq + 1, digest, (line.segment, line.start)
+
+    def _judge_start(self, first_segment: int) -> None:
+        """A log that does not begin at its beginning needs a checkpoint which says so; found last, told first."""
+        seq, prev = self._first or (1, GENESIS)
+        if (seq, prev) == (1, GENESIS) and first_segment == 1:
+            return
+        if seq > 1 and (seq - 1, prev) in self._anchors:
+            return
+        later, self._problems = self._problems, []
+        if first_segment > 1:
+            names = "segment 1" if first_segment == 2 else f"segments 1 to {first_segment - 1}"
+            self._found("segment-missing", 1, 1, 0, f"{names} not there")
+        if seq > 1:
+            self._found("missing", 1, first_segment, 0, f"entries 1 to {seq - 1} are not there")
+        self._problems = (self._problems + later)[:PROBLEM_LIMIT]
 
     def _judge_head(self) -> None:
         place = self._head.place
@@ -200,18 +238,3 @@ class _Walk:
         self._total += 1
         if len(self._problems) < PROBLEM_LIMIT:
             self._problems.append(Problem(code, seq, segment, offset, text))
-
-
-def entries_of(lines: Iterator[Line]) -> Iterator[Entry]:
-    """Lines as entries. One that is not a record comes as `{"kind": "unreadable", …}`: said, never skipped."""
-    for line in lines:
-        try:
-            yield decoded_entry(line.raw)
-        except Malformed as error:
-            yield {
-                "kind": "unreadable",
-                "segment": line.segment,
-                "offset": line.start,
-                "size_bytes": line.end - line.start,
-                "why": str(error),
-            }

@@ -12,6 +12,7 @@ from guard.errors import ApprovalUnsigned
 from guard.hands.signing import NAMESPACE, SshSignatures, keys_of
 from guard.keeping import Keeping
 from guard.ledger.formats import encoded, sha256_of
+from guard.ledger.house import House
 from tests.approvals.signer import PRINCIPAL, Agent, made_key
 from tests.ledger.world import approved, asked, bound, change_of, ledger_in, segment
 
@@ -33,7 +34,7 @@ def signatures(key):
 
 @pytest.fixture
 def ledger(tmp_path, signatures):
-    return ledger_in(tmp_path / "state", signatures=signatures)
+    return ledger_in(tmp_path / "state", house=House(signatures=signatures))
 
 
 def begin(ledger, stamp):
@@ -69,7 +70,7 @@ def test_signed_approval_is_found_and_used_once(ledger):
 @pytest.mark.guarantee("G-SIGNED")
 def test_approval_from_before_the_signer_was_named_does_not_exist(tmp_path, signatures):
     stamp = approved(ledger_in(tmp_path / "state"))
-    strict = ledger_in(tmp_path / "state", signatures=signatures)
+    strict = ledger_in(tmp_path / "state", house=House(signatures=signatures))
     assert (strict.stamps.find(bound()).code, strict.stamps.find(bound()).text) == (
         UNSIGNED,
         f"the approval {stamp.id} does not count: it is not signed",
@@ -175,7 +176,7 @@ def test_other_kinds_of_keys_sign_too(tmp_path, kind):
 
 def test_who_has_to_sign_is_on_record_when_it_changes(tmp_path, signatures):
     """Switched on, used, switched off: an approval that needed no signature comes behind a line that says so."""
-    strict = ledger_in(tmp_path / "state", signatures=signatures)
+    strict = ledger_in(tmp_path / "state", house=House(signatures=signatures))
     approved(strict)
     approved(strict)
     free = ledger_in(tmp_path / "state")
@@ -186,7 +187,7 @@ def test_who_has_to_sign_is_on_record_when_it_changes(tmp_path, signatures):
 
 
 def test_switching_off_is_recorded_by_the_run_that_makes_use_of_it(tmp_path, signatures):
-    strict = ledger_in(tmp_path / "state", signatures=signatures)
+    strict = ledger_in(tmp_path / "state", house=House(signatures=signatures))
     stamp = approved(strict)
     begin(ledger_in(tmp_path / "state"), stamp.id)
     assert [entry["kind"] for entry in strict.entries()] == ["signing", "approved", "signing", "started"]

@@ -15,10 +15,11 @@ import pytest
 
 from guard.errors import StateBusy, StateDamaged, StateError, StateUnsafe, StateUnwritable
 from guard.ledger import log as log_module
+from guard.ledger.carried import entries_of
 from guard.ledger.formats import GENESIS, MAX_LINE_BYTES, sha256_of
 from guard.ledger.log import Log
 from guard.ledger.segments import HEAD_SLOT_BYTES, lines_from, read_head
-from guard.ledger.verify import entries_of, verify
+from guard.ledger.verify import verify
 from tests.ledger.world import FakeLiveness, FixedClock, segment, state_folder
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

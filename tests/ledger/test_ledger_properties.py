@@ -10,11 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from guard.errors import StateDamaged
+from guard.ledger.carried import entries_of
 from guard.ledger.formats import MAX_DEPTH, Malformed, decoded, decoded_entry, encoded
 from guard.ledger.log import Log
 from guard.ledger.segments import lines_from
 from guard.ledger.state import StateFolder
-from guard.ledger.verify import entries_of, verify
+from guard.ledger.verify import verify
 from tests.ledger.world import FakeLiveness, FixedClock, asked, done, ledger_in, read_of, segment
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
