@@ -75,3 +75,23 @@ def parser() -> "Any":
         core, bash = _extension("tree_sitter"), _extension("tree_sitter_bash")
         _parser = core.Parser(core.Language(bash.language()))
     return _parser
+
+
+COMPOUNDS = {
+    "if_statement": "if",
+    "while_statement": "while",
+    "for_statement": "for",
+    "c_style_for_statement": "for",
+    "case_statement": "case",
+    "subshell": "subshell",
+    "compound_statement": "braces",
+}
+"""Node types of the grammar for compound commands, and what this program calls them."""
+STATEMENTS = frozenset(
+    (
+        "command", "pipeline", "list", "redirected_statement", "function_definition", "negated_command",
+        "test_command", "declaration_command", "unset_command", "variable_assignment", "variable_assignments",
+        "ERROR", *COMPOUNDS,
+    )
+)  # fmt: skip
+"""Node types that are statements."""
