@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LONGEST = validate.ARGUMENTS_CHARS
 """Longer texts are not looked at."""
+DRESSES = 2
+"""A fence around tags is the most that was seen; more is no call."""
 
 _FENCED = re.compile(r"```[\w-]{0,20}[ \t]*\n(.*?)\n?```", re.DOTALL)
 _TAGGED = re.compile(r"<(tool_call|function_call|tool)>(.*?)</\1>", re.DOTALL)
@@ -84,19 +86,19 @@ def _judged(blocks: list[tuple[str, Any]], text: str, sent: Sent) -> Found | Non
     return Found(tuple(calls))
 
 
-def _blocks(text: str) -> list[tuple[str, Any]]:
+def _blocks(text: str, dresses: int = DRESSES) -> list[tuple[str, Any]]:
     """Names and arguments of the calls that make up the whole text. Raises _NoCall."""
-    if fenced := _FENCED.fullmatch(text):
-        return _blocks(fenced[1].strip())
+    if dresses and (fenced := _FENCED.fullmatch(text)):
+        return _blocks(fenced[1].strip(), dresses - 1)
     for mark in ("[TOOL_CALLS]", "<|python_tag|>"):
         if text.startswith(mark):
             return _from_json(text.removeprefix(mark).removesuffix("<|eom_id|>").strip())
     if text.startswith("<function="):
         return _each(_FUNCTION, text, lambda found: [(found[1], _function_arguments(found[2].strip()))])
-    if text.startswith("<"):
+    if dresses and text.startswith("<"):
         # Some servers eat the tag that ends the text.
         pattern = _TAGGED if "</tool" in text or "</function_call" in text else _OPEN_TAGGED
-        return _each(pattern, text, lambda found: _blocks(found[2].strip()))
+        return _each(pattern, text, lambda found: _blocks(found[2].strip(), dresses - 1))
     return _from_json(text)
 
 

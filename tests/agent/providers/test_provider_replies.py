@@ -57,7 +57,7 @@ def test_call_without_arguments_has_none(talk, stream):
 def test_arguments_that_are_no_object_are_told_to_the_model_and_the_next_turn_works(talk, stream, written, why):
     if not stream and len(written) > 10_000:
         written = deep(500)  # the server itself writes these as a value
-    server, api = talk(Say(calls=[Call("bash", written)]), Say("sorry"), stream=stream)
+    server, api = talk(Say(calls=[Call("bash", written)], split=9_999), Say("sorry"), stream=stream)
     try:
         _, reply = ask(api)
     except BrainError as fault:
