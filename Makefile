@@ -6,7 +6,7 @@ PYTEST = "$(PYTHON)" -m pytest -n $(WORKERS) --dist worksteal
 WORKERS ?= 2
 CODE = .
 
-.PHONY: check lint types docs-check test dangerous hosts bench docs lock format
+.PHONY: check lint types docs-check test dangerous hosts inspector bench docs lock format
 
 check: lint types docs-check test
 
@@ -34,8 +34,13 @@ dangerous: environment
 # Other people's clients, fetched from their registries; not part of `make check`.
 hosts: environment
 	./opsagent --version
-	"$(PYTHON)" tools/mcp_hosts.py
+	"$(PYTHON)" -m tests.hosts.mcp_inspector
 	"$(PYTHON)" -m tests.hosts.claude_code_hook
+
+# The MCP server as the official Inspector's command line sees it, in both eras of the protocol.
+inspector: environment
+	./opsagent --version
+	"$(PYTHON)" -m tests.hosts.mcp_inspector
 
 # Ratios against a bare interpreter and other measures; prints, never fails.
 bench: environment

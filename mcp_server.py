@@ -333,8 +333,19 @@ def tool_object(tool: Tool) -> JSON:
         },
     }
     if tool.result is not None:
-        shown["outputSchema"] = tool.result
+        shown["outputSchema"] = answered_or_failed(tool.result)
     return shown
+
+
+def answered_or_failed(result: JSON) -> JSON:
+    """The schema of what a tool answers here: its result, or an error object instead.
+
+    Clients that check an answer against it check errors too, and would show their own complaint instead of ours.
+    """
+    required = result["required"]
+    if required == ["format"]:
+        return result
+    return {"type": "object", "anyOf": [{"required": required}, {"required": ["error"]}]}
 
 
 def answer_of(value: JSON, *, is_error: bool = False) -> JSON:

@@ -6,6 +6,7 @@ import json
 
 import anyio
 import pytest
+from jsonschema import Draft202012Validator
 from mcp import Client, MCPError, StdioServerParameters
 
 from guard.hands.sandbox import measure
@@ -118,6 +119,34 @@ def test_no_argument_of_a_model_makes_a_change_run(session):
         assert answer.is_error is True
         assert answer.structured_content["error"]["code"].startswith("usage")
     assert not (session.home / "new").exists()
+
+
+def test_every_answer_fits_the_schema_that_its_tool_was_listed_with_errors_too(session):
+    """Clients check that, and show their own complaint in place of an answer that does not fit."""
+    calls = [
+        *(("ops_exec", arguments) for arguments in FORGED),
+        *((name, {"unknown": 1}) for name in READ_ONLY | {"ops_approve", "ops_revoke", "ops_resolve", "ops_rollback"}),
+        ("ops_check", {"command": "touch new"}),
+        ("ops_exec", {"command": "touch new"}),
+        ("ops_status", {"id": "e-nothing"}),
+        ("ops_status", {"id": "a-nothing"}),
+        ("ops_rollback", {"id": "s-nothing"}),
+        ("ops_snapshot", {"files": ["notes.txt"]}),
+        ("ops_approve", {"command": "touch new"}),
+        ("ops_approve", {"command": "opsx approve a-222222"}),
+        ("bash", {"command": "touch new"}),
+        ("read", {"path": "/nothing"}),
+        ("probe", {"what": "guard"}),
+    ]
+
+    async def scenario(client):
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        return [(schemas[name], await client.call_tool(name, dict(arguments))) for name, arguments in calls]
+
+    for schema, answer in session(scenario):
+        Draft202012Validator.check_schema(schema)
+        Draft202012Validator(schema).validate(answer.structured_content)
+        assert not Draft202012Validator(schema).is_valid({"format": 1}) or schema.get("required") == ["format"]
 
 
 def test_why_with_an_approval_in_it_is_only_words(session):
