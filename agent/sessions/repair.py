@@ -50,16 +50,19 @@ def nobody_knows(call_id: str) -> None:
     """For `paired`, where there is no log to ask."""
 
 
-def paired(messages: Sequence[Message], *, runs_of: RunsOf = nobody_knows) -> Paired:
+def paired(messages: Sequence[Message], *, runs_of: RunsOf = nobody_knows, still_open: bool = False) -> Paired:
     """The conversation with every call followed by its result.
 
     A result without a call is left out, and so is a second one; an id that was used before gets a new one. A call
     without a result gets one that says so and names what the log knows.
+
+    Args:
+        still_open: somebody goes on with it right now: what the last calls give is yet to come.
     """
     repair = _Repair(runs_of)
     for message in messages:
         repair.take(message)
-    return repair.finish()
+    return repair.finish(still_open=still_open)
 
 
 class _Repair:
@@ -93,7 +96,11 @@ class _Repair:
                 message = self._with_own_ids(message)
             self._out.append(message)
 
-    def finish(self) -> Paired:
+    def finish(self, *, still_open: bool) -> Paired:
+        if still_open and self._open:
+            self._notes.append(f"it is going on: calls whose result is yet to come ({len(self._open)})")
+            self._open.clear()
+            self._release()
         added = self._settle()
         for count, text in (
             (self._strays, "results that belong to no call, or to one that has its result, are left out"),

@@ -70,7 +70,7 @@ class Conversation:
 
     header: Header
     messages: tuple[Message, ...]
-    """Oldest first; every call is followed by its result."""
+    """Oldest first; every call is followed by its result, but for the last ones of a conversation that is going on."""
     times: tuple[str, ...]
     """When each message was written (one that was added: when the one before it was); as long as `messages`."""
     notes: tuple[str, ...]
@@ -168,8 +168,10 @@ class Sessions:
         """
         session = self.find(which)
         with self._dir() as dir_fd:
+            still_open = is_held(self._folder, session, dir_fd=dir_fd)
             found = self._read(self._bytes(session, dir_fd), session)
-        return _conversation(found, paired(found.messages, runs_of=partial(runs_of, session)))
+        mended = paired(found.messages, runs_of=partial(runs_of, session), still_open=still_open)
+        return _conversation(found, mended)
 
     def fork(self, which: str, *, turns: int | None = None, runs_of: RunsOf = no_log) -> Conversation:
         """Copies a conversation into a new one, also while it is open, and returns the copy.

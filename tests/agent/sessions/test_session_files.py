@@ -131,6 +131,20 @@ def test_killed_between_call_and_result_says_that_it_may_have_run_and_what_the_l
     again.close()
 
 
+def test_calls_of_a_conversation_that_goes_on_are_not_said_to_be_lost(place):
+    sessions = sessions_in(place)
+    transcript = sessions.create(cwd="/")
+    call = Assistant("", (ToolCall("a", "bash", {"command": "sleep 9"}),))
+    transcript.append(call)
+    read = sessions.read("last")
+    assert read.messages == (call,)
+    assert read.notes == ("it is going on: calls whose result is yet to come (1)",)
+    copy = sessions.fork("last")
+    assert NOT_RECORDED in copy.messages[-1].text
+    transcript.close()
+    assert NOT_RECORDED in sessions.read(transcript.id).messages[-1].text
+
+
 def test_log_is_asked_by_conversation_and_call(place):
     ledger = ledger_in(str(place))
     for session, call in (("c-1", "call_1"), ("c-1", "call_2"), ("c-2", "call_1")):
