@@ -86,7 +86,7 @@ class Anthropic(Api):
         return rows
 
     def _said(self, turn: AssistantTurn, ids: dict[str, str]) -> Blocks:
-        blocks: Blocks = [] if self._without("thinking") else [*(self._thoughts.of(turn.calls) or [])]
+        blocks: Blocks = [] if self._learned("no thinking") else [*(self._thoughts.of(turn.calls) or [])]
         if turn.text.strip():
             blocks.append({"type": "text", "text": turn.text})
         for call in turn.calls:
@@ -96,13 +96,13 @@ class Anthropic(Api):
         return blocks
 
     def _cached(self, block: dict[str, Any]) -> dict[str, Any]:
-        return block if self._without("cache_control") else {**block, "cache_control": CACHE}
+        return block if self._learned("no cache_control") else {**block, "cache_control": CACHE}
 
-    def _mend(self, said: Said) -> str:
+    def _lesson(self, said: Said) -> str:
         if found := _MOST_TOKENS.search(said.words):
             self._max_tokens = int(found[1])
-            return "max_tokens"
-        return next((what for what in ("cache_control", "thinking") if what in said.words), "")
+            return "a smaller limit"
+        return next((f"no {what}" for what in ("cache_control", "thinking") if what in said.words), "")
 
     def _keep(self, reply: Reply, gathering: Gathering) -> None:
         if gathering.thoughts and not gathering.thought_too_long:

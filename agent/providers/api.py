@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent.providers import validate
@@ -44,7 +46,7 @@ class Api(ABC):
         redactor.add(endpoint.key, f"the key of {endpoint.name}")
         self._http = Http(endpoint, redactor)
         self._told: set[str] = set()
-        self._mended: set[str] = set()
+        self._lessons: set[str] = set()
 
     def warm(self) -> threading.Thread:
         """Does in a thread what the first request would wait for: the HTTP library, and TLS where it is needed."""
@@ -63,8 +65,8 @@ class Api(ABC):
                     yield from self._read(answer, sent)
                     return
                 said = read_body(answer.beginning(BODY_BYTES))
-                # What a server does not know is left out once; the same refusal again is an error.
-                if answer.status not in (400, 422) or not self._mends(said):
+                # What a server does not know is left out from now on; the same refusal again is an error.
+                if answer.status not in (400, 422) or not self._learns(said):
                     raise failure(self._endpoint, self._redactor, answer.status, said, answer.headers)
 
     def models(self, *, cancel: Cancel) -> tuple[str, ...]:
@@ -102,23 +104,24 @@ class Api(ABC):
         """Takes a reply that came in one piece; yields what of it can be shown."""
 
     @abstractmethod
-    def _mend(self, said: Said) -> str:
-        """Names what a server that said so does not take and what `_request` can do without; "" for nothing."""
+    def _lesson(self, said: Said) -> str:
+        """What this refusal teaches about the server that `_request` can heed, in a few words; "" for nothing."""
 
     def _keep(self, reply: Reply, gathering: Gathering) -> None:  # noqa: B027 - most have nothing to keep
         """Remembers what the API wants back together with the calls of this reply."""
 
-    def _without(self, what: str) -> bool:
-        """Whether the server has refused this."""
-        return what in self._mended
+    def _learned(self, lesson: str) -> bool:
+        """Whether a refusal has taught this."""
+        return lesson in self._lessons
 
     # The rest is the same.
 
-    def _mends(self, said: Said) -> bool:
-        what = "" if too_long(said) else self._mend(said)
-        if not what or what in self._mended:
+    def _learns(self, said: Said) -> bool:
+        """Whether the same request may be taken in another form. Each lesson is learned once, so this ends."""
+        lesson = "" if too_long(said) else self._lesson(said)
+        if not lesson or lesson in self._lessons:
             return False
-        self._mended.add(what)
+        self._lessons.add(lesson)
         return True
 
     def _all_headers(self) -> dict[str, str]:
@@ -135,9 +138,9 @@ class Api(ABC):
         if rest := gathering.rest():
             yield rest
         answer.settle()
-        reply = gathering.reply(self.model)
+        reply = gathering.reply()
         self._keep(reply, gathering)
-        yield self._told_once(reply)
+        yield replace(reply, notes=(*reply.notes, *self._standing(reply)))
 
     def _read_events(self, answer: Answer, gathering: Gathering) -> Iterator[str]:
         try:
@@ -195,13 +198,32 @@ class Api(ABC):
     def _fault(self, words: str, *, hint: str = "") -> BrainError:
         return BrainError(f"{self.name} sent what cannot be used: {words}", not_done=NOT_DONE, hint=hint)
 
-    def _told_once(self, reply: Reply) -> Reply:
-        """The reply with notes that were not there before; what stays true is said once."""
-        from dataclasses import replace
-
-        notes = list(reply.notes)
+    def _standing(self, reply: Reply) -> Iterator[str]:
+        """What a person should know and what stays true; each is said once."""
+        notes = []
+        if reply.model and not same_model(self.model, reply.model):
+            notes.append(f"{self.name} was asked for {self.model} and answered as {reply.model[:100]}")
         if self._endpoint.key and not self._endpoint.secure and not self._endpoint.here:
             notes.append(f"the key of {self.name} goes to {self._endpoint.host} unencrypted; use https")
-        fresh = tuple(note for note in notes if note not in self._told or "printed" in note)
-        self._told.update(notes)
-        return replace(reply, notes=fresh)
+        for note in notes:
+            if note not in self._told:
+                self._told.add(note)
+                yield note
+
+
+def same_model(asked: str, answered: str) -> bool:
+    """Whether an API's name for the model that answered is the one that was asked for.
+
+    `gpt-5` answers as `gpt-5-2025-08-07`, `openai/gpt-5` as `gpt-5`, `llama3` as `llama3:latest`, a file as its name.
+    """
+    one, other = sorted((_plain(asked), _plain(answered)), key=len)
+    return not one or (other.startswith(one) and _VERSION.fullmatch(other[len(one) :]) is not None)
+
+
+_VERSION = re.compile(r"(?:-(?:latest|preview|[a-z]{0,4}\d[a-z\d]{0,12}))*")
+"""A date, a size, a number: what may stand behind the name that was asked for."""
+
+
+def _plain(model: str) -> str:
+    name = model.lower().replace("\\", "/").rpartition("/")[2]
+    return re.sub("[:.@]", "-", name.removesuffix(":latest").removesuffix(".gguf"))

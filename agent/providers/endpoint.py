@@ -30,6 +30,11 @@ class Endpoint:
     idle_s: float = IDLE_S
     connect_s: float = CONNECT_S
 
+    def __post_init__(self) -> None:
+        """An address with a user's name would send a password in place of the key. Raises ValueError."""
+        if "@" in self.base_url.partition("://")[2].partition("/")[0]:
+            raise ValueError(f"the address of {self.name} holds a user's name")
+
     @property
     def secure(self) -> bool:
         """Whether what is sent there is encrypted."""
@@ -38,13 +43,18 @@ class Endpoint:
     @property
     def here(self) -> bool:
         """Whether it is this machine; then no proxy is asked, and a key on plain http is nobody else's to read."""
-        host = self.host
-        return host in ("localhost", "::1") or host.startswith("127.") or host.endswith(".localhost")
+        import ipaddress
+
+        try:
+            address = ipaddress.ip_address(self.host)
+        except ValueError:
+            return self.host == "localhost" or self.host.endswith(".localhost")
+        return address.is_loopback or address.is_unspecified
 
     @property
     def host(self) -> str:
         """Without port and brackets, in small letters."""
-        rest = self.base_url.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
+        rest = self.base_url.partition("://")[2].partition("/")[0].lower()
         if rest.startswith("["):
             return rest[1:].partition("]")[0]
         return rest.partition(":")[0]

@@ -6,7 +6,6 @@ What is shown while it comes is for display; `reply` is the authority.
 from __future__ import annotations
 
 import io
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,8 @@ class Part:
     """Arguments that came as a value and not as text."""
     given: bool = False
     """Whether `value` counts."""
+    beside: dict[str, Any] = field(default_factory=dict)
+    """What the API wants back with the call, unread."""
     text: io.StringIO = field(default_factory=io.StringIO)
     chars: int = 0
 
@@ -136,12 +137,8 @@ class Gathering:
         self._text.write(rest)
         return rest
 
-    def reply(self, asked: str) -> Reply:
-        """The whole reply. `rest` was called before.
-
-        Args:
-            asked: the model that was asked for.
-        """
+    def reply(self) -> Reply:
+        """The whole reply. `rest` was called before."""
         text = self._text.getvalue()
         if self._spoken.broken:
             self.note("the reply held halves of characters; they were replaced")
@@ -151,8 +148,6 @@ class Gathering:
         stop = self.stop or "end"
         if stop in ("end", "calls"):
             stop = "calls" if calls else "end"
-        if self.model and not same_model(asked, self.model):
-            self.note(f"{self._who} was asked for {asked} and answered as {validate.whole(self.model)[:100]}")
         return Reply(text, calls, stop, self.tokens, validate.whole(self.model)[:200], notes=tuple(self.notes))
 
     def _calls(self) -> tuple[ToolCall, ...]:
@@ -244,21 +239,3 @@ class _Spoken:
         mended = validate.whole(piece)
         self.broken = self.broken or ("\ufffd" in mended and "\ufffd" not in piece)
         return mended
-
-
-def same_model(asked: str, answered: str) -> bool:
-    """Whether an API's name for the model that answered is the one that was asked for.
-
-    `gpt-5` answers as `gpt-5-2025-08-07`, `openai/gpt-5` as `gpt-5`, `llama3` as `llama3:latest`, a file as its name.
-    """
-    one, other = sorted((_plain(asked), _plain(answered)), key=len)
-    return not one or (other.startswith(one) and _VERSION.fullmatch(other[len(one) :]) is not None)
-
-
-_VERSION = re.compile(r"(?:-(?:latest|preview|[a-z]{0,4}\d[a-z\d]{0,12}))*")
-"""A date, a size, a number: what may stand behind the name that was asked for."""
-
-
-def _plain(model: str) -> str:
-    name = model.lower().replace("\\", "/").rpartition("/")[2]
-    return re.sub("[:.@]", "-", name.removesuffix(":latest").removesuffix(".gguf"))

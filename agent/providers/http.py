@@ -7,7 +7,6 @@ down, which wakes that thread wherever it reads or writes. Redirects are never f
 
 from __future__ import annotations
 
-import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from capabilities.jobs import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from socket import socket
 
     import httpx2
 
@@ -31,6 +31,7 @@ BODY_BYTES = 32 * 1024 * 1024
 """The longest answer that comes in one piece."""
 HINT = "opsagent doctor tells whether the brains can be reached"
 SETTLE_S = 0.1
+"""How long the end of the line is waited for after the end of the reply; then the next reply takes a new one."""
 MARGIN_S = 5.0
 """How much later than the library's own time-outs ours strike: looking a name up has none there."""
 
@@ -107,6 +108,7 @@ class Http:
         self._free: list[_Connection] = []
         self._busy: set[_Exchange] = set()
         self._verify: Any = None
+        self._closed = False
 
     def warm(self) -> threading.Thread:
         """Imports the library and sets TLS up, in a thread that nobody needs to wait for."""
@@ -140,6 +142,7 @@ class Http:
         with self._lock:
             busy, free = list(self._busy), self._free
             self._free = []
+            self._closed = True
         for exchange in busy:
             exchange.abort()
         for connection in free:
@@ -160,7 +163,10 @@ class Http:
 
     def give_back(self, connection: _Connection) -> None:
         with self._lock:
-            self._free.append(connection)
+            if not self._closed:
+                self._free.append(connection)
+                return
+        connection.client.close()
 
     def forget(self, exchange: _Exchange) -> None:
         with self._lock:
@@ -221,7 +227,7 @@ class _Connection:
 
     def __init__(self, client: httpx2.Client) -> None:
         self.client = client
-        self.socket: socket.socket | None = None
+        self.socket: socket | None = None
 
 
 class _Exchange:
@@ -332,12 +338,14 @@ class _Exchange:
                 _shut(found)
 
 
-def _shut(open_socket: socket.socket | None) -> None:
+def _shut(open_socket: socket | None) -> None:
     """Ends both directions and leaves the descriptor to its owner: whoever reads there sees the end at once."""
+    from socket import SHUT_RDWR, socket
+
     if open_socket is not None:
         try:
             # Not the method of a TLS socket, which takes the session away under a reading thread.
-            socket.socket.shutdown(open_socket, socket.SHUT_RDWR)
+            socket.shutdown(open_socket, SHUT_RDWR)
         except OSError:
             pass
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent.providers import validate
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 NO_OUTPUT = "(no output)"
 NAME_CHARS = 256
+BESIDE_CHARS = 65_536
 NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
 """Where the limit of a reply is called max_completion_tokens; nearly everybody else kept max_tokens."""
 STOPS = {
@@ -40,6 +42,15 @@ BROKEN_STOPS = ("error", "network_error", "abort")
 BUSY_STOPS = ("insufficient_system_resource",)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a server wants back with the calls of a reply."""
+
+    reasoning: str = ""
+    beside: tuple[dict[str, Any], ...] = ()
+    """For each call, fields that stand beside its function; Gemini signs its calls so."""
+
+
 class OpenAI(Api):
     """One model behind an API of this shape."""
 
@@ -48,13 +59,13 @@ class OpenAI(Api):
 
     def __init__(self, endpoint: Endpoint, redactor: Redactor) -> None:
         super().__init__(endpoint, redactor)
-        self._reasoning: Recall[str] = Recall()
+        self._kept: Recall[Kept] = Recall()
 
     def _headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self._endpoint.key}"} if self._endpoint.key else {}
 
     def _request(self, sent: Sent) -> dict[str, Any]:
-        stream = self._endpoint.stream and not self._without("stream")
+        stream = self._endpoint.stream and not self._learned("no stream")
         messages: list[dict[str, Any]] = [{"role": "system", "content": sent.system}] if sent.system else []
         ids: dict[str, str] = {}
         for turn in turns(sent.messages):
@@ -64,7 +75,7 @@ class OpenAI(Api):
                 ids = {call.id: wire_id(call.id, turn.brain, self.name) for call in turn.calls}
                 messages.append(self._said(turn, ids))
         body: dict[str, Any] = {"model": self.model, "messages": messages, "stream": stream}
-        if stream and not self._without("stream_options"):
+        if stream and not self._learned("no stream_options"):
             body["stream_options"] = {"include_usage": True}
         if sent.tools:
             body["tools"] = [
@@ -80,7 +91,7 @@ class OpenAI(Api):
 
     def _limit_name(self) -> str:
         new = self._endpoint.host.endswith(NEW_LIMIT_HOSTS)
-        return "max_completion_tokens" if new != self._without("max_tokens") else "max_tokens"
+        return "max_completion_tokens" if new != self._learned("the other name of the limit") else "max_tokens"
 
     def _said(self, turn: AssistantTurn, ids: dict[str, str]) -> dict[str, Any]:
         row: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
@@ -96,24 +107,27 @@ class OpenAI(Api):
                 }
                 for call in turn.calls
             ]
-        reasoning = self._reasoning.of(turn.calls)
-        if reasoning or self._without("no reasoning_content"):
-            row["reasoning_content"] = reasoning or ""
+        kept = self._kept.of(turn.calls) or Kept()
+        for call, beside in zip(row.get("tool_calls", ()), kept.beside, strict=False):
+            call.update(beside)
+        if kept.reasoning or self._learned("wants reasoning_content"):
+            row["reasoning_content"] = kept.reasoning
         return row
 
-    def _mend(self, said: Said) -> str:
+    def _lesson(self, said: Said) -> str:
         about = f"{said.kind} {said.words}"
         if "stream_options" in about or "include_usage" in about:
-            return "stream_options"
+            return "no stream_options"
         if "reasoning_content" in about:
-            return "no reasoning_content"
+            return "wants reasoning_content"
         if self._endpoint.max_tokens and ("max_tokens" in about or "max_completion_tokens" in about):
-            return "max_tokens"
-        return "stream" if re.search(r"['\"`]stream['\"`]", about) else ""
+            return "the other name of the limit"
+        return "no stream" if re.search(r"['\"`]stream['\"`]", about) else ""
 
     def _keep(self, reply: Reply, gathering: Gathering) -> None:
-        if gathering.reasoning:
-            self._reasoning.keep(reply.calls, gathering.reasoning)
+        beside = tuple(part.beside for part in gathering.parts.values())
+        if gathering.reasoning or any(beside):
+            self._kept.keep(reply.calls, Kept(gathering.reasoning, beside))
 
     def _event(self, name: str, value: dict[str, Any], gathering: Gathering) -> Iterator[str]:
         return self._take(value, "delta", gathering)
@@ -182,6 +196,9 @@ def _take_call(row: dict[str, Any], part: Part, gathering: Gathering) -> None:
         part.name = name
     elif name != part.name and part.name not in gathering.names and not part.chars and len(part.name) < NAME_CHARS:
         part.name += name
+    beside, fault = validate.given_arguments(row.get("extra_content"))
+    if beside and not fault and len(json.dumps(beside)) <= BESIDE_CHARS:
+        part.beside["extra_content"] = beside
     given = function.get("arguments")
     if isinstance(given, str):
         part.add(given)

@@ -286,6 +286,22 @@ def test_a_server_that_wants_reasoning_back_gets_what_there_is(talk):
     assert server.requests[1].json["messages"][2]["reasoning_content"] == ""
 
 
+def test_what_stands_beside_a_call_goes_back_with_it_and_only_with_it(talk, stream):
+    signed = {"extra_content": {"google": {"thought_signature": "c2lnbmVk"}}}
+    calls = [row("bash", LS, index=0, id="a", **signed), row("bash", DF, index=1, id="b")]
+    whole = {"choices": [{"message": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}
+    events = Events([chunk(tool_calls=calls), chunk("tool_calls"), "[DONE]"])
+    server, api = talk(
+        events if stream else Raw([json.dumps(whole).encode()], "application/json"), Say("x"), stream=stream
+    )
+    _, reply = ask(api)
+    results = [Result(call.id, "bash", "ok", "succeeded") for call in reply.calls]
+    ask(api, sent(User("go"), Assistant("", reply.calls, brain="mine"), *results))
+    first, second = server.requests[1].json["messages"][2]["tool_calls"]
+    assert first["extra_content"] == signed["extra_content"]
+    assert "extra_content" not in second
+
+
 def test_a_server_that_cannot_stream_is_asked_for_the_whole(talk):
     no = {"error": {"message": "Unsupported value: 'stream' does not support true with this model.", "param": "stream"}}
     server, api = talk(Fail(400, no), Say("x"))
