@@ -153,6 +153,7 @@ def _order(
         "secrets": [*child.secrets, *guard.redactor.known()],
         "outputs_folder": guard.outputs_folder,
         "snapshot": snapshot,
+        "keeping": guard.policy.keeping.as_fields() if guard.policy.keeping is not None else None,
     }
 
 
@@ -241,12 +242,14 @@ def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[st
     from acting import rollback, world
     from guard.clock import SystemClock
     from guard.hands.targets.local import LocalTarget
+    from guard.keeping import Keeping
     from guard.redact import Redactor
 
     redactor = Redactor(order["secrets"])
+    keeping = Keeping(**order["keeping"]) if order["keeping"] is not None else None
     guard = world.Guard(
         LocalTarget(),
-        world.open_store(redactor),
+        world.open_store(redactor, keeping),
         redactor,
         SystemClock(),
         outputs_folder=order["outputs_folder"],

@@ -83,12 +83,13 @@ def open_store(redactor: Redactor, keeping: Keeping | None = None) -> Ledger | N
         keeping: what configuration says about approvals and records; needed by whoever approves or begins a change.
     """
     from guard.clock import RandomIds, SystemClock
+    from guard.hands.journal import SystemLog
     from guard.hands.liveness import ProcLiveness
     from guard.ledger.house import House
     from guard.ledger.retention import FOREVER, Limits
     from guard.ledger.store import open_ledger
 
-    signatures, on_request, limits = None, None, FOREVER
+    signatures, on_request, limits, heads = None, None, FOREVER, None
     if keeping is not None and keeping.signer:
         from guard.hands.signing import SshSignatures
 
@@ -98,13 +99,15 @@ def open_store(redactor: Redactor, keeping: Keeping | None = None) -> Ledger | N
 
         on_request = notifier(keeping.notify, redactor.text)
     if keeping is not None:
+        # Whoever knows the configuration is the program itself, and not a test or a bench.
+        heads = SystemLog() if os.geteuid() == 0 else None
         limits = Limits(keeping.keep_days, keeping.keep_mb * MIB)
     return open_ledger(
         clock=SystemClock(),
         ids=RandomIds(),
         redact=redactor.text,
         liveness=ProcLiveness(),
-        house=House(signatures, on_request, limits),
+        house=House(signatures, on_request, limits, heads),
     )
 
 

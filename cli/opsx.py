@@ -213,9 +213,16 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
     Verb(
         "audit",
         "cli.opsx_records",
-        "print the end of the log; `audit verify` proves that it is whole, `audit export` prints all of it as JSONL",
-        usage="[verify | export] [options]",
-        options=(JSON, Option("tail", "the last N entries, 1..100000 (default 20)", value="N")),
+        "print the end of the log; verify proves it whole, export prints all of it as JSONL, retain lets old parts go",
+        usage="[verify | export | retain] [options]",
+        options=(
+            JSON,
+            Option("tail", "the last N entries, 1..100000 (default 20)", value="N"),
+            Option("journal", "verify: hold it against the heads that root's runs sent to the journal"),
+            Option("keep-days", "retain: what is older may go (default: as configured)", value="N"),
+            Option("keep-mb", "retain: the oldest may go while the log is larger (default: as configured)", value="N"),
+            Option("plan", "retain: only show what would go"),
+        ),
         codes="0 done · 7 verify found damage",
     ),
     Verb(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from cli.options import Parsed
     from guard.ledger.approvals import KeptRequest
-    from guard.ledger.records import Execution
     from guard.ledger.null import NullLedger
+    from guard.ledger.records import Execution
     from guard.ledger.store import Ledger
 
 STATUSES = (Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.CANCELLED, Status.UNKNOWN, Status.RUNNING)
@@ -203,6 +203,10 @@ def audit(parsed: Parsed) -> int:
         return _verify(parsed)
     if parsed.words == ["export"]:
         return _export()
+    if parsed.words == ["retain"]:
+        from cli import opsx_retain
+
+        return opsx_retain.main(parsed)
     _no_words(parsed)
     entries = execution.open_store(Redactor()).audit(parsed.whole_number("tail", 20, low=1, high=100_000))
     for entry in entries:
@@ -225,7 +229,14 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
 
 
 def _verify(parsed: Parsed) -> int:
-    report = execution.open_store(Redactor()).verify()
+    store = execution.open_store(Redactor())
+    sent = None
+    if parsed.flag("journal"):
+        from guard.hands.journal import heads_sent
+        from guard.ledger.location import state_path
+
+        sent = heads_sent(state_path())
+    report = store.verify(sent)
     if parsed.flag("json"):
         from dataclasses import asdict
 
@@ -237,6 +248,10 @@ def _verify(parsed: Parsed) -> int:
             write(f"and {report.problems_total - len(report.problems):,} more\n")
         if report.torn_bytes:
             write(f"the last line is incomplete ({report.torn_bytes} bytes): normal after a crash\n")
+        if report.first_seq > 1:
+            write(f"entries 1 to {report.first_seq - 1:,} went behind a checkpoint that anchors the rest\n")
+        if sent is not None:
+            write(f"held against {report.compared:,} of {len(sent):,} heads in the journal\n")
         write(f"{report.entries:,} entries: " + ("the chain is whole\n" if report.ok else "the log is damaged\n"))
     return 0 if report.ok else StateDamaged.exit_code
 

@@ -51,6 +51,7 @@ def policy(*, read_only: bool = False) -> Policy:
     Effects: complains on stderr about configuration that cannot be used; the built-in policy holds then.
     """
     from cli import config
+    from guard.keeping import FOREVER
     from guard.ledger import location
 
     own = [home_of_this_code()]
@@ -73,7 +74,7 @@ def policy(*, read_only: bool = False) -> Policy:
         is_root=os.geteuid() == 0,
         env=settings.env,
         rules=settings.rules,
-        keeping=settings.keeping,
+        keeping=settings.keeping or FOREVER,
     )
 
 

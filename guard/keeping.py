@@ -39,6 +39,10 @@ class Keeping(Value):
         self.keep_days = keep_days
         self.keep_mb = keep_mb
 
+    def as_fields(self) -> "dict[str, object]":
+        """The constructor's arguments as JSON holds them, for a process beside this one."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 FOREVER = Keeping()
 """What holds where nobody configured anything: no notice, no signature, and nothing of the log ever goes."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from guard.ledger.state import StateFolder
-    from guard.ports import Clock, Liveness
+    from guard.ports import Clock, HeadSink, Liveness
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 """A segment that has reached this size takes no further entries: small enough to read back in under a second."""
@@ -67,6 +67,8 @@ class Appended(NamedTuple):
     places: tuple[Place, ...]
     used_reserve: bool
     """The disk is full and the entries took space from the reserve."""
+    unsent: str = ""
+    """Why the head could not be sent on; "" when it was, or is not to be."""
 
 
 class Tail(NamedTuple):
@@ -86,8 +88,16 @@ class Log:
     """The log of one state folder. Cheap to make; opens files only while it works."""
 
     def __init__(
-        self, folder: StateFolder, *, clock: Clock, liveness: Liveness, segment_bytes: int = SEGMENT_BYTES
+        self,
+        folder: StateFolder,
+        *,
+        clock: Clock,
+        liveness: Liveness,
+        segment_bytes: int = SEGMENT_BYTES,
+        heads: HeadSink | None = None,
     ) -> None:
+        """Args: heads: is sent the head after each durable append of more than reads."""
+        self._heads = heads
         self._folder = folder
         self._clock = clock
         self._boot = liveness.boot_id()
@@ -109,13 +119,22 @@ class Log:
             StateError: the state folder cannot be used.
         """
         with self._folder.locked(wait_s), self._folder.folder(LOG_FOLDER, create=True) as log_fd:
-            yield Writer(self._folder, log_fd, self._clock, self._boot, self._segment_bytes)
+            yield Writer(self._folder, log_fd, self._clock, self._boot, self._segment_bytes, self._heads)
 
 
 class Writer:
     """The one way to add entries. Exists only while the log's lock is held."""
 
-    def __init__(self, folder: StateFolder, log_fd: int, clock: Clock, boot: str, segment_bytes: int) -> None:
+    def __init__(
+        self,
+        folder: StateFolder,
+        log_fd: int,
+        clock: Clock,
+        boot: str,
+        segment_bytes: int,
+        heads: HeadSink | None = None,
+    ) -> None:
+        self._heads = heads
         self._folder = folder
         self._log_fd = log_fd
         self._clock = clock
@@ -149,7 +168,10 @@ class Writer:
                 raise state_error_of(error, f"the log in {self._folder.path}") from error
             if durable and not used_reserve:
                 self._keep_reserve()
-            return Appended(places, used_reserve)
+            unsent = ""
+            if durable and use_reserve and self._heads is not None and places:
+                unsent = self._heads.send(self._folder.path, places[-1].seq, places[-1].sha256)
+            return Appended(places, used_reserve, unsent)
 
     def drop_segments(self, numbers: Sequence[int]) -> None:
         """Removes segments, in this order, durably. Nothing happens to one that is gone already.

@@ -147,6 +147,6 @@ class NullLedger:
         """Raises StateError."""
         raise self.error
 
-    def verify(self) -> VerifyReport:
+    def verify(self, sent: Mapping[int, str] | None = None) -> VerifyReport:
         """Raises StateError."""
         raise self.error

@@ -50,6 +50,7 @@ OWN_NAMES = frozenset(
         "config",
         "enforcement",
         "frozen",
+        "unsent",
         "index.db",
     )
 )
@@ -262,6 +263,18 @@ class StateFolder:
                 )
             self._key = data
         return self._key
+
+    def remember_once(self, name: str, text: str) -> bool:
+        """Whether the small file `name` holds another text, which it does not from here on. False when it cannot."""
+        try:
+            with self.root() as root:
+                with contextlib.suppress(FileNotFoundError):
+                    if self.read_file(name, dir_fd=root, limit_bytes=4096) == text.encode():
+                        return False
+                    os.unlink(name, dir_fd=root)
+                return self.write_new(name, text.encode(), dir_fd=root)
+        except (StateError, OSError):
+            return False
 
     @contextlib.contextmanager
     def locked(self, wait_s: float) -> Iterator[None]:

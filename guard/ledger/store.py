@@ -86,13 +86,14 @@ class Ledger:
         self._ids = ids
         self._redact = redact
         self._liveness = liveness
-        self._log = Log(folder, clock=clock, liveness=liveness, segment_bytes=segment_bytes)
+        self._log = Log(folder, clock=clock, liveness=liveness, segment_bytes=segment_bytes, heads=house.heads)
         self._requests = Requests(folder, clock=clock, ids=ids, liveness=liveness)
         self._owner = Owner(os.getpid(), liveness.start_of(os.getpid()))
         self._small_log_bytes = small_log_bytes
         self._house = house
         self._runs: dict[str, _Run] = {}
         self._late: list[Entry] = []
+        self._unsent = ""
         self._has_turned = False
         """A new segment was begun, so that an old one may have to go."""
         self._late_lock = threading.Lock()
@@ -220,6 +221,7 @@ class Ledger:
             run.unwritten = None
             self._runs[execution] = run
         self._let_go()
+        self._say_unsent()
         return Recorded(True)
 
     def note(self, kind: str, **fields: object) -> Recorded:
@@ -403,9 +405,12 @@ class Ledger:
         """The last entries of the log, oldest of them first. Raises StateError."""
         return tuple(index.last_entries(self.folder, max(0, tail)))
 
-    def verify(self) -> VerifyReport:
-        """Checks the whole log. Raises StateError."""
-        return verify(self.folder)
+    def verify(self, sent: Mapping[int, str] | None = None) -> VerifyReport:
+        """Checks the whole log, also against heads that were kept elsewhere (`guard.hands.journal.heads_sent`).
+
+        Raises StateError.
+        """
+        return verify(self.folder, sent)
 
     # ── retention ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -432,6 +437,12 @@ class Ledger:
             snapshots=self.snapshots.ids(),
             small_log_bytes=self._small_log_bytes,
         )
+
+    def _say_unsent(self) -> None:
+        """Notes once per boot that the log's head could not be kept elsewhere."""
+        why, self._unsent = self._unsent, ""
+        if why and self.folder.remember_once("unsent", self._liveness.boot_id()):
+            self.note("notice", code="head-not-sent", text=f"the log's head is kept beside the log only: {why}")
 
     def _let_go(self) -> None:
         """Lets the oldest segments go when a new one was begun. A fault is noted; the run has ended all the same."""
@@ -467,6 +478,7 @@ class Ledger:
                     first()
                 appended = writer.append([*late, *entries], durable=durable, use_reserve=use_reserve)
             self._has_turned |= any(place.start == 0 for place in appended.places)
+            self._unsent = appended.unsent or self._unsent
         except BaseException:
             with self._late_lock:
                 self._late = [*late, *self._late]

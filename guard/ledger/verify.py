@@ -18,6 +18,8 @@ from guard.ledger.segments import LOG_FOLDER, Line, lines_of, open_segment, read
 from guard.ledger.state import state_error_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from guard.ledger.segments import Head
     from guard.ledger.state import StateFolder
 
@@ -58,6 +60,8 @@ class VerifyReport:
     problems_total: int
     first_seq: int = 0
     """The first entry that is there; 1 unless older ones went behind a checkpoint, 0 in an empty log."""
+    compared: int = 0
+    """Entries that were held against heads kept elsewhere."""
 
     @property
     def ok(self) -> bool:
@@ -70,38 +74,41 @@ class VerifyReport:
         return min((problem.seq for problem in self.problems), default=None)
 
 
-def verify(folder: StateFolder) -> VerifyReport:
+def verify(folder: StateFolder, sent: Mapping[int, str] | None = None) -> VerifyReport:
     """Checks every line, the chain across segments, and the head.
+
+    Args:
+        sent: heads that were kept elsewhere: number of an entry → hash of its line.
 
     Takes no lock unless it finds something: then it looks again with writers kept out, where that is possible.
 
     Raises:
         StateError: the folder or a file in it cannot be read or is unsafe.
     """
-    report = _verified(folder)
+    report = _verified(folder, sent or {})
     if not report.ok:
         with contextlib.suppress(StateBusy, StateUnwritable), folder.locked(LOCK_WAIT_S):
-            report = _verified(folder)
+            report = _verified(folder, sent or {})
     return report
 
 
-def _verified(folder: StateFolder) -> VerifyReport:
+def _verified(folder: StateFolder, sent: Mapping[int, str]) -> VerifyReport:
     try:
         with folder.folder(LOG_FOLDER) as log_fd:
             # The head first: it only ever names what is in the log already, however fast others append meanwhile.
             head = read_head(folder, log_fd)
-            return _Walk(head).over(folder, log_fd)
+            return _Walk(head, sent).over(folder, log_fd)
     except FileNotFoundError:
-        return _without_log(folder)
+        return _without_log(folder, sent)
     except OSError as error:
         raise state_error_of(error, f"the log in {folder.path}") from error
 
 
-def _without_log(folder: StateFolder) -> VerifyReport:
+def _without_log(folder: StateFolder, sent: Mapping[int, str]) -> VerifyReport:
     """No log at all: the beginning in a new folder, damage in one that was used (a first record makes the key)."""
     with folder.root() as root:
         used = "key" in os.listdir(root)
-    if not used:
+    if not used and not sent:
         return VerifyReport(0, 0, 0, 0, 0, (), 0)
     gone = Problem("log-missing", 1, 0, 0, "there is no log here, though this state folder was used")
     return VerifyReport(0, 0, 0, 0, 0, (gone,), 1)
@@ -120,8 +127,10 @@ def anchors_of(checkpoint: Entry) -> set[tuple[int, str]]:
 class _Walk:
     """One pass over the log; what came before decides what must come next."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: Head, sent: Mapping[int, str]) -> None:
         self._head = head
+        self._sent = sent
+        self._compared = 0
         self._head_seen = head.place is None
         self._problems: list[Problem] = []
         self._total = 0
@@ -157,6 +166,9 @@ class _Walk:
                 self._found("unreadable", self._next_seq, number, end, f"{self._torn} bytes without a line end")
         self._judge_start(numbers[0] if numbers else 1)
         self._judge_head()
+        if (newest := max(self._sent, default=0)) > self._last_seq:
+            text = f"entry {newest} was kept elsewhere; the log ends at {self._last_seq}"
+            self._found("cut", self._last_seq + 1, numbers[-1] if numbers else 0, 0, text)
         place = self._head.place
         return VerifyReport(
             entries=self._entries,
@@ -167,6 +179,7 @@ class _Walk:
             problems=tuple(self._problems),
             problems_total=self._total,
             first_seq=self._first[0] if self._first else 0,
+            compared=self._compared,
         )
 
     def _line(self, line: Line) -> None:
@@ -188,6 +201,10 @@ class _Walk:
             self._first = (seq, entry["prev"])
             if seq > 1:
                 self._next_seq, self._prev = seq, entry["prev"]  # `_judge_start` says whether it may begin here
+        if (known := self._sent.get(seq)) is not None:
+            self._compared += 1
+            if known != digest:
+                self._found("changed", seq, line.segment, line.start, "not the entry whose hash was kept elsewhere")
         if entry["kind"] == CHECKPOINT:
             self._anchors |= anchors_of(entry)
         if seq > self._next_seq:
