@@ -10,12 +10,15 @@ import os
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from agent.brains.choice import NOTHING, Configured, configured
-from agent.brains.entries import BadBrains
+from agent.brains.choice import NOTHING, RUNBOOKS, Configured, chain, configured
+from agent.brains.entries import SCRIPT, BadBrains
 from cli import config
+from guard.redact import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from agent.brains.choice import Link
 
 
 def load(redact: Callable[[str], str]) -> Configured:
@@ -55,3 +58,15 @@ def in_table(table: dict[str, Any], path: str, redact: Callable[[str], str]) -> 
         return configured(table["brains"], redact=redact, origin=path)
     except BadBrains as error:
         raise BadBrains(f"{path}: {error.message}", hint=error.hint) from None
+
+
+def chosen(brain: str, model: str) -> tuple[Link, ...]:
+    """The brains for what was named on the command line ("" for what is configured); none for the runbooks alone.
+
+    Raises:
+        BadConfig, BadBrains: what is configured or named cannot be used.
+    """
+    redact = Redactor().text
+    known = NOTHING if brain.startswith(SCRIPT) else load(redact)
+    links = chain(known, os.environ, redact=redact, named=brain, model=model)
+    return () if links == (RUNBOOKS,) else links

@@ -13,6 +13,7 @@ VERB_MODULES = {
     "runbook": "cli.opsagent_runbook",
     "sessions": "cli.opsagent_sessions",
     "config": "cli.opsagent_config",
+    "usage": "cli.opsagent_usage",
 }
 """Verb → the module with its `VERB`, imported only when the verb is used."""
 LATER = {
@@ -102,12 +103,19 @@ def itself() -> "Verb":
             Option("output", "text (default), json, or stream-json: events, one a line", value="FORM"),
             Option("nagios", "one line with state and figures; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN"),
             Option("lang", "answer in en or zh (default: the language of the question)", value="LANG"),
-            Option("timeout", "seconds for all checks together, 1..120 (default 20)", value="S"),
+            Option(
+                "timeout", "seconds: for all checks 1..120 (default 20); for a model 1..86400 (no limit)", value="S"
+            ),
             Option("watch", "ask again every so often until Ctrl-C: 30s, 2m (at least 2s)", value="TIME"),
-            Option("brain", "what decides; only `offline` (runbooks, no model) in this version", value="NAME"),
+            Option(
+                "brain", "who answers: openai, anthropic, offline, script:FILE, or a name of your own", value="NAME"
+            ),
+            Option("model", "the model to ask for, in place of the brain's own", value="MODEL"),
+            Option("max-turns", "at most so many replies of the model, 1..1000 (default 100)", value="N"),
             Option("target", "the machine to look at; only `local` in this version", value="NAME"),
             Option("read-only", "refuse everything above R0"),
-            Option("resume", "conversation: go on with this one (opsagent sessions), or `last`", value="ID"),
+            Option("resume", "go on with this conversation (opsagent sessions), or `last`", value="ID"),
+            Option("continue", "go on with the last conversation: --resume last"),
             Option("plain", "conversation: lines of text without control codes"),
             Option("version", "print the version", short="V"),
         ),
@@ -117,8 +125,13 @@ examples:
   opsagent -p '哪些服务挂了'
   opsagent -p 'disk' --nagios
   journalctl -u nginx | opsagent -p 'why?'
+  opsagent --continue -p 'now restart it'
 
 `opsagent mcp` serves a host that speaks the Model Context Protocol (docs/mcp.md).
+
+With a model (docs/brains.md: a key in OPENAI_API_KEY or ANTHROPIC_API_KEY, an address in OPENAI_BASE_URL, or [brains]
+in config.toml) the question is a turn of a conversation, with tools that the guard holds. A change is asked about on
+the terminal; without one the answer ends with code 3 and the line for a person: opsx approve a-…
 
 Without a model, runbooks answer: they read a few files and programs through the guard (opsx --help) and say what is
 wrong, what was not checked and why, and where to look next. A question that asks for a change gets the look only.
@@ -127,8 +140,8 @@ A text that is piped in beside -p TEXT is read too: its error lines are grouped,
 opsagent runbook list|show|test tells what can be checked (opsagent runbook --help).
 opsagent sessions list|show|export|fork|prune is about earlier conversations (opsagent sessions --help).""",
         codes=(
-            "0 answered · 2 usage · 3 a change was asked for · 7 state damaged or locked · "
-            "8 nothing could be checked · 130 interrupted"
+            "0 answered · 1 no brain could answer · 2 usage · 3 a change needs approval · 4 refused · "
+            "7 state damaged or locked · 8 nothing could be checked · 124 timed out · 130 interrupted"
         ),
     )
 
@@ -173,6 +186,10 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
         return None
     if parsed.words:
         raise _unexpected(parsed.words[0])
+    if parsed.values.pop("continue", False):
+        if "resume" in parsed.values:
+            raise UsageError("--continue and --resume exclude each other", hint=f"{PROGRAM} --help")
+        parsed.values["resume"] = "last"
     return parsed
 
 

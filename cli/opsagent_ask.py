@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from agent.brains.choice import Link
     from cli.options import Parsed
     from runbooks import runner
     from runbooks.catalogue import Books
@@ -23,6 +24,10 @@ LANGUAGES = ("en", "zh")
 STDIN_BYTES = 4 * oneshot.MOST_CHARACTERS + 1
 """More than the longest question can take in UTF-8, so that a longer one is seen to be too long."""
 PROGRESS_AFTER_S = 2.0
+OFFLINE = "offline"
+BRAIN_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+MOST_REPLIES = 1_000
+MOST_RUNBOOKS_S, MOST_MODEL_S = 120, 86_400
 LEAST_WATCH_S, MOST_WATCH_S = 2, 86_400
 CLEAR = "\x1b[H\x1b[2J"
 """Cursor home and clear (ECMA-48): a new answer stands where the last one was."""
@@ -38,26 +43,40 @@ class Interrupted(GuardError):
 
 def main(parsed: "Parsed") -> int:
     """Answers the question that the arguments name."""
-    question = question_of(parsed)
+    links = links_of(parsed)
+    question = question_of(parsed, with_model=bool(links))
     import core
 
     core.require_target(parsed.value("target", "local"))
-    from capabilities.run import read_only_runner
-    from cli import own_runbooks, runbook_memory, surroundings
-    from cli.opsx_exec import cancel_on_signals
+    from cli import own_runbooks, surroundings
     from execution import open_guard
 
     guard = open_guard(
         surroundings.policy(read_only=parsed.flag("read-only")), outputs_folder=surroundings.outputs_folder()
     )
+    books = own_runbooks.books()
+    question.shown = guard.redactor.text(question.text)
+    beside = parsed.value("prompt", "-") != "-"
+    if links:
+        from cli import opsagent_model
+
+        cwd = surroundings.cwd()
+        if beside:
+            add_piped(question, lambda: False)
+        replies = parsed.whole_number("max-turns", 0, low=1, high=MOST_REPLIES)
+        return opsagent_model.main(
+            question, links, guard, cwd=cwd, books=books, replies=replies, resume=parsed.value("resume")
+        )
+    from capabilities.run import read_only_runner
+    from cli import runbook_memory
+    from cli.opsx_exec import cancel_on_signals
+
     cancel = cancel_on_signals()
     from guard.clock import RandomIds, SystemClock
 
     session = RandomIds().new("c")
     ask = read_only_runner(guard, cwd="/", session=session, cancel=cancel)
-    books = own_runbooks.books()
-    question.shown = guard.redactor.text(question.text)
-    if parsed.value("prompt", "-") != "-" and question.output != "nagios":  # a monitoring system asks of the machine
+    if beside and question.output != "nagios":  # a monitoring system asks of the machine
         add_piped(question, cancel.is_set)
     return answer(
         question,
@@ -69,6 +88,42 @@ def main(parsed: "Parsed") -> int:
         books=books,
         redact=guard.redactor.text,
     )
+
+
+def links_of(parsed: "Parsed") -> "tuple[Link, ...]":
+    """The brains that are asked, first choice first; none when the runbooks answer alone.
+
+    Raises:
+        BadBrains, BadConfig: what is configured or named cannot be used.
+        UsageError: an option that only a model, or only the runbooks, can follow.
+    """
+    brain, model = parsed.value("brain"), parsed.value("model")
+    alone = [name for name in ("nagios", "watch") if parsed.values.get(name)]
+    if alone and (brain not in ("", OFFLINE) or model):
+        raise UsageError(f"--{alone[0]} asks the runbooks, which need no model", hint="leave --brain and --model out")
+    links: tuple[Link, ...] = ()
+    if not alone and (brain not in ("", OFFLINE) or model or (not brain and somebody_set_one_up())):
+        from cli.brains_config import chosen
+
+        links = chosen(brain, model)
+    wanting = [name for name in ("max-turns", "resume") if parsed.values.get(name)]
+    if wanting and not links:
+        raise UsageError(
+            f"--{wanting[0]} is about a model's conversation, and the runbooks answer here",
+            hint="--brain NAME; docs/brains.md tells how to set one up",
+        )
+    return links
+
+
+def somebody_set_one_up() -> bool:
+    """Whether a brain may be configured: a key or an address in the environment, or a file that could name one."""
+    import os
+
+    if any(os.environ.get(name) for name in BRAIN_VARIABLES):
+        return True
+    from cli import config
+
+    return any(os.path.lexists(os.path.join(folder, "config.toml")) for folder in config.folders())
 
 
 def add_piped(question: oneshot.Question, stopped: "Callable[[], bool]", fd: int = 0) -> None:
@@ -174,8 +229,8 @@ def visible(text: str) -> str:
     return "".join(render.visible(line.rstrip("\n")) + "\n" for line in text.splitlines(keepends=True))
 
 
-def question_of(parsed: "Parsed") -> oneshot.Question:
-    """The question and the form of its answer.
+def question_of(parsed: "Parsed", *, with_model: bool = False) -> oneshot.Question:
+    """The question and the form of its answer. `total_s` is 0 for a model that may take its time.
 
     Raises:
         UsageError: no question, or options that do not fit.
@@ -191,13 +246,9 @@ def question_of(parsed: "Parsed") -> oneshot.Question:
     lang = parsed.value("lang")
     if "lang" in parsed.values and lang not in LANGUAGES:
         raise UsageError(f"--lang takes en or zh, not {ascii(lang)[1:-1]!r}", hint="opsagent --help")
-    brain = parsed.value("brain", "offline")
-    if brain != "offline":
-        raise UsageError(
-            f"there is no brain {ascii(brain)[1:-1]!r}; this version has `offline` only", hint="leave --brain out"
-        )
+    usual_s, most_s = (0, MOST_MODEL_S) if with_model else (20, MOST_RUNBOOKS_S)
     try:
-        total_s = parsed.whole_number("timeout", 20, low=1, high=120)
+        total_s = parsed.whole_number("timeout", usual_s, low=1, high=most_s)
     except UsageError as failure:  # its own hint names a verb, and a question has none
         raise UsageError(failure.message, hint="opsagent --help") from None
     watch_s = _watch_s(parsed, output)

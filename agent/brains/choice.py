@@ -146,8 +146,10 @@ def _filled(found: Entry, table: Mapping[str, Any], environ: Mapping[str, str]) 
     if "model" not in table and (model := environ.get(f"{prefix}_MODEL", "").strip()):
         origins["model"] = f"{prefix}_MODEL"
         found = replace(found, model=model)
-    if environ.get(found.key_env):
+    if environ.get(found.key_env, "").strip():
         origins["key_env"] = found.key_env
+    elif "base_url" in origins:
+        found = replace(found, key_env="")  # a server of one's own may want no key
     origin = found.origin if table or not origins else ENVIRONMENT
     return replace(found, origin=origin, origins=origins)
 

@@ -229,7 +229,6 @@ def test_options_are_read():
         (["-p", "disk", "--watch", "1s"], "--watch takes a time from 2s"),
         (["-p", "disk", "--watch", "soon"], "--watch takes a time from 2s"),
         (["-p", "disk", "--watch", "30s", "--json"], "--watch shows text"),
-        (["-p", "disk", "--brain", "gpt"], "no brain 'gpt'"),
         (["disk"], "does not know what to do with 'disk'"),
         (["rpc"], "the JSON-RPC server .rpc. is not in this version"),
         (["check"], "it is a verb of opsx"),
@@ -241,6 +240,12 @@ def test_wrong_arguments_are_usage_errors_that_say_what_works(argv, said):
     assert caught.value.exit_code == 2
     assert caught.value.hint
     assert "  " not in caught.value.message + caught.value.hint
+
+
+def test_a_brain_that_nobody_has_set_up_is_said_with_the_ones_there_are(capsys):
+    assert opsagent.main(["-p", "disk", "--brain", "gpt"]) == 2
+    said = capsys.readouterr().err
+    assert "no brain 'gpt'" in said and "anthropic, openai, offline" in said
 
 
 def test_the_question_can_come_from_standard_input(monkeypatch):

@@ -6,32 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-START = "import sys; sys.path.insert(0, {root!r}); from cli.{program} import main; sys.exit(main(sys.argv[1:]))"
-
-
-def start(program, *arguments, **named):
-    code = START.format(root=str(ROOT), program=program)
-    return subprocess.Popen(
-        [sys.executable, "-I", "-c", code, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd="/",
-        **named,
-    )
-
-
-def call(program, *arguments, **named):
-    process = start(program, *arguments, **named)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
+from tests.oneshot.process import call, start
 
 
 @pytest.fixture(scope="module")
