@@ -2,50 +2,84 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from agent.repl.world import Opened
+from guard.errors import StateError
 
 if TYPE_CHECKING:
+    from agent.brains.choice import Link
     from agent.repl.world import World
+    from agent.sessions.store import Sessions
 
 SHELL = "repl"
-OFFLINE, SCRIPT = "offline", "script:"
+OFFLINE = "offline"
 
 
 def opened(world: World, *, brain: str, model: str, resume: str) -> Opened:
     """The conversation. Raises GuardError."""
-    from agent.conversation import Conversation
-    from agent.providers.one import OneBrain
-    from agent.providers.scripted import open_script
-    from agent.sessions.on_record import runs_in
-    from guard.clock import SystemClock
+    links: tuple[Link, ...] = ()
+    if model or brain != OFFLINE:
+        from cli.brains_config import chosen
 
-    if not brain.startswith(SCRIPT):
-        from agent.offline import OfflineSession
-        from capabilities.run import read_only_runner
-        from guard.clock import RandomIds
-        from guard.hands.cancel import CancelToken
+        links = chosen(brain, model)
+    if not links:
+        return _with_runbooks(world)
+    from agent.brains.opening import open_conversation
+    from cli import own_runbooks
 
-        id = RandomIds().new("c")
-        ask = read_only_runner(world.guard, cwd="/", shell=SHELL, session=id, cancel=CancelToken())
-        session = OfflineSession(ask, utc=SystemClock().utc, redact=world.guard.redactor.text)
-        session.start()
-        return Opened(session, id, OFFLINE)
-    one = OneBrain(open_script(brain.removeprefix(SCRIPT)))
-    sessions = world.sessions
-    if resume:
-        transcript = sessions.resume(resume, runs_of=runs_in(world.guard.ledger))
-    else:
-        transcript = sessions.create(cwd=world.cwd, brain=one.name, model=one.model)
-    conversation = Conversation(world.guard, one, transcript, cwd=world.cwd, shell=SHELL, asks=world.person)
-    conversation.start()
-    history = conversation.history
-    return Opened(
-        conversation,
-        transcript.id,
-        one.name,
-        one.model,
-        messages=lambda: history.messages,
-        notes=tuple(transcript.notes) if resume else (),
+    held = open_conversation(
+        world.guard,
+        links,
+        _sessions(world),
+        cwd=world.cwd,
+        shell=SHELL,
+        environ=world.environ,
+        resume=resume,
+        asks=world.person,
+        books=own_runbooks.books(),
     )
+    history = held.conversation.history
+    return Opened(
+        held.conversation,
+        held.conversation.id,
+        held.chain.name,
+        held.chain.model,
+        messages=lambda: history.messages,
+        notes=held.notes,
+    )
+
+
+def names() -> tuple[str, ...]:
+    """The brains that can be named. Raises BadConfig, BadBrains."""
+    from agent.brains.choice import entries
+    from cli.brains_config import load
+    from guard.redact import Redactor
+
+    redact = Redactor().text
+    return (*entries(load(redact), os.environ, redact=redact), OFFLINE)
+
+
+def _with_runbooks(world: World) -> Opened:
+    """The brain that needs no model; it keeps no conversation."""
+    from agent.offline import OfflineSession
+    from capabilities.run import read_only_runner
+    from cli import own_runbooks
+    from guard.clock import RandomIds
+    from guard.hands.cancel import CancelToken
+
+    id = RandomIds().new("c")
+    ask = read_only_runner(world.guard, cwd="/", shell=SHELL, session=id, cancel=CancelToken())
+    session = OfflineSession(
+        ask, utc=world.guard.clock.utc, redact=world.guard.redactor.text, books=own_runbooks.books()
+    )
+    session.start()
+    return Opened(session, id, OFFLINE)
+
+
+def _sessions(world: World) -> Sessions | StateError:
+    try:
+        return world.sessions
+    except StateError as error:
+        return error

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dialogue.confirm import Confirm
 
 SHELL = "repl"
-OFFLINE, SCRIPT = "offline", "script:"
 
 
 def main(parsed: Parsed) -> int:
@@ -79,7 +78,9 @@ class TerminalWorld:
 
     def brains(self) -> tuple[str, ...]:
         """Names that `/brain` takes."""
-        return (OFFLINE,)
+        from cli.opsagent_brains import names
+
+        return names()
 
     def verb(self, program: str, argv: list[str]) -> tuple[str, int]:
         """What a verb prints, errors too, and its exit code."""
