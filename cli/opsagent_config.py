@@ -10,6 +10,8 @@ from agent.brains import choice
 from agent.brains.entries import SETTINGS, Entry
 from agent.brains.keys import source_of
 from cli import brains_config, config
+from cli.hooks.settings import project_writes
+from cli.mcp_config import McpSettings
 from cli.options import Option, Verb
 from cli.report import line, safe, write
 from cli.toml_lines import lines_of
@@ -133,6 +135,13 @@ def _rows(settings: config.Settings, brains: choice.Configured, redact: Any, pro
     yield Row("approve.key", keeping.signing_key, _origins(used, ("approve", "key"))[-1:])
     for key in ("keep_days", "keep_mb"):
         yield Row(f"log.{key}", getattr(keeping, key), _origins(used, ("log", key)))
+    mcp = settings.mcp or McpSettings()
+    for key in ("approval", "share_outputs"):
+        yield Row(f"mcp.{key}", getattr(mcp, key), _origins(used, ("mcp", key)))
+    writes, why = project_writes()
+    yield Row("hook.project_writes", writes, _origins(used, ("hook", "project_writes"))[-1:])
+    if why and not any(why in problem for problem in problems):
+        problems.append(f"[hook] project_writes: {why}")
     try:
         links = choice.chain(brains, os.environ, redact=redact)
         entries = choice.entries(brains, os.environ, redact=redact)

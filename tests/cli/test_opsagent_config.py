@@ -65,6 +65,7 @@ def test_every_setting_names_its_file_and_line(capsys, file):
     }.items():
         assert got[name]["origin"] == [f"{file}:{number}"], name
     assert got["policy.mode"]["value"] == "read-only"
+    assert got["hook.project_writes"]["value"] == "defer" and got["mcp.approval"]["value"] == "elicit"
     assert got["brains.order"]["value"] == ["near", "anthropic", "offline"]
     assert got["policy.contexts"] == {"name": "policy.contexts", "value": [], "origin": ["built in"]}
     assert got["brains.anthropic.base_url"]["origin"] == ["built in"]

@@ -22,6 +22,8 @@ contexts = ["prod"]
 pass = ["VAULT_ADDR", "PG*"]
 [brains]
 order = ["offline"]
+[hook]
+project_writes = "ask"
 """
 
 
