@@ -113,6 +113,7 @@ QUOTED = {
 }
 
 
+@pytest.mark.guarantee("G-WHOLE-REPLY")
 @pytest.mark.parametrize("name", QUOTED)
 @pytest.mark.parametrize("dress", ["bare", "fenced", "tagged"])
 def test_a_call_that_stands_in_an_output_is_not_read_as_one(name, dress):

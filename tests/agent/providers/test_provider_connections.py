@@ -35,6 +35,7 @@ def key_in(headers, kind):
 # ── keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.guarantee("G-KEY-HOME")
 def test_key_goes_into_its_header_and_nowhere_else(talk, kind, stream):
     server, api = talk(Say("x"), stream=stream)
     ask(api)
@@ -50,6 +51,7 @@ def test_no_key_sends_no_header_for_one(talk, kind):
     assert key_in(server.requests[0].headers, kind) is None
 
 
+@pytest.mark.guarantee("G-KEY-HOME")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed_and_the_key_stays(talk, kind, status):
     with ModelServer(Say("caught")) as elsewhere:
@@ -66,6 +68,7 @@ def test_cookies_are_not_kept(talk):
     assert "cookie" not in server.requests[1].headers
 
 
+@pytest.mark.guarantee("G-KEY-HOME")
 def test_a_key_never_shows_in_an_error(talk, kind):
     redactor = Redactor()
     _, api = talk(Fail(401, {"error": {"message": f"bad key {KEY}"}}), Fail(500, f"trace: {KEY}"), redactor=redactor)
@@ -214,6 +217,7 @@ def test_a_stop_ends_an_encrypted_reply_in_its_middle(secure, certificate, cance
 # ── cuts, silence, rubbish ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.guarantee("G-WHOLE-REPLY")
 @pytest.mark.parametrize("cut", ["fin", "rst"])
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
 def test_a_reply_that_breaks_off_runs_nothing_and_the_next_turn_works(talk, cut, after):
@@ -225,6 +229,7 @@ def test_a_reply_that_breaks_off_runs_nothing_and_the_next_turn_works(talk, cut,
     assert ask(api)[1].text == "fine"
 
 
+@pytest.mark.guarantee("G-WHOLE-REPLY")
 def test_a_reply_without_its_end_is_a_cut_although_the_line_ended_well(talk, kind):
     from tests.model_server.wire import Anthropic, OpenAI
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.guarantee("G-ANSWERED")
 @given(st.lists(MESSAGES, max_size=20))
 def test_turns_alternate_and_every_call_has_one_result(messages):
     made = turns(messages)
