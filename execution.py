@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import core
+from acting.following import Onlooker
 from acting.world import Guard, Ran, Sink, open_guard, open_store, outcome_of, status_of
 from guard.bound import MISSING, NO_OPTIONS, Refusal
 from guard.errors import CannotRun, CwdGone, GuardError, NotPermitted, StateError, TooManyAsks
@@ -35,6 +36,7 @@ READ_TIMEOUT_S = 120
 __all__ = [
     "FileChanged",
     "Guard",
+    "Onlooker",
     "Ran",
     "apply_rollback",
     "assess",
@@ -62,7 +64,8 @@ def run(
         timeout_s: for a read; a change is never killed by a timer (`acting.change.CHANGE_LIMIT_S`).
         save: what a change's snapshot holds beside what was judged.
         on_begin: called with the execution's id once its begin is recorded, before anything runs.
-        on_output: called with `stdout`/`stderr` and redacted bytes as they come.
+        on_output: called with `stdout`/`stderr` and redacted bytes as they come; an `Onlooker` gets of a flood the
+            beginning and the end. The output of a change is always followed so.
     Returns:
         What was judged, and an `Outcome` whose status says what happened. `needs_stamp` and `refused` mean that
         nothing ran; `request_id` then names the request that a person can approve.

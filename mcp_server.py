@@ -29,6 +29,7 @@ from capabilities.jobs import Jobs
 from capabilities.registry import Registry
 from capabilities.run import bash_tool
 from dialogue.confirm import DENIED, UNANSWERED
+from execution import Onlooker
 from guard.errors import GuardError, StateError
 from guard.types import Status
 from mcp_wire.lines import Fault, Wire, message_of
@@ -183,7 +184,7 @@ class Service:
                 call_id=call_id,
                 session=self._session,
                 cancel=job.cancel_token,
-                on_output=job.transcript.feed,
+                on_output=Onlooker(job.transcript.feed),
                 on_begin=job.began,
                 confirm=self._confirm(job, ctx, loop, arguments),
             )

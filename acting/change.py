@@ -255,7 +255,7 @@ def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[st
         outputs_folder=order["outputs_folder"],
     )
     execution = order["execution"]
-    sink = world.Sink(guard, execution, emit, live=True)
+    sink = world.Sink(guard, execution, world.Onlooker(emit), live=True)
     try:
         result = guard.target.run(
             order["command"],

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from acting.following import Followed, Onlooker
 from guard.errors import StateError
 from guard.types import BUILTIN, Outcome, Status
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from guard.ledger.null import NullLedger
     from guard.ledger.store import Ledger
     from guard.ports import Clock, RunResult, Target
-    from guard.redact import Redactor
+    from guard.redact import ByteStream, Redactor
     from guard.types import Assessment, Captured, Enforcement, Policy
 
 
@@ -160,9 +161,14 @@ class Sink:
     def __init__(
         self, guard: Guard, execution: str, on_output: Callable[[str, bytes], None] | None, *, live: bool = False
     ) -> None:
-        """Args: live: others follow the output while it comes (`opsx tail`)."""
+        """Args: on_output: an `Onlooker` can do without the middle of a flood; live: others follow it (`opsx tail`)."""
         self._on_output = on_output
-        self._streams = {name: guard.redactor.byte_stream() for name in ("stdout", "stderr")} if on_output else {}
+        self._streams: dict[str, ByteStream | Followed] = {}
+        for name in ("stdout", "stderr") if on_output else ():
+            only_looks_on = isinstance(on_output, Onlooker)
+            self._streams[name] = (
+                Followed(guard.redactor, guard.clock) if only_looks_on else guard.redactor.byte_stream()
+            )
         self._files = {
             name: guard.ledger.output_writer(execution, name, guard.redactor.stream(), folder=guard.outputs_folder)
             for name in ("stdout", "stderr")
