@@ -5,6 +5,7 @@ lowers anything: all it can do is note, and the level of the whole is the highes
 """
 
 from guard.judge import paths
+from guard.judge.assignments import note_assignment, note_computed
 from guard.judge.levels import R0, R1, R2
 from guard.judge.own_objects import note_own_objects
 from guard.judge.printed import printed_by
@@ -26,15 +27,12 @@ from guard.judge.shell.syntax import (
     Test,
     Word,
 )
-from guard.judge.shellwords import BUILTINS, EVALUATING, HEADS, WRITES
+from guard.judge.shellwords import BUILTINS, EVALUATING, HEADS, NAMING, WRITES
 from guard.judge.touches import read_path, write_path
 from guard.judge.values import MAX_NESTING, literal_of, versions_of
 from guard.judge.variables import (
-    AMBIENT_VARIABLES,
     DANGEROUS_PREFIXES,
     DANGEROUS_VARIABLES,
-    HARMLESS_VARIABLES,
-    PAGER_VARIABLES,
     dangerous,
 )
 
@@ -151,6 +149,7 @@ class Judge:
         if script.evaluates:
             self.flags.add("evaluates")
             self.plain = False
+        note_computed(self, script)
         for item in script.items:
             self.node(item, None)
         if self.calls:
@@ -274,13 +273,15 @@ class Judge:
 
     def declare(self, node: Declare) -> None:
         for assign in node.assigns:
-            self.assign(assign, exported=node.keyword in ("export", "declare", "typeset", "readonly"))
+            self.assign(assign)
         self.bound.update(assign.name for assign in node.assigns)
         if node.keyword not in ("export", "readonly"):
             self.bound.difference_update(word.value for word in node.words if word.value is not None)
         for word in node.words:
             self.expansions(word)
             value = word.value
+            if value is not None and value.startswith(("-", "+")) and "n" in value and node.keyword in NAMING:
+                self.opaque("shell.nameref", "gives a name that stands for another one", word.span)
             if value is None:
                 self.opaque("shell.dynamic-name", "a variable name that the text does not tell", word.span)
             elif value.startswith("-") and node.keyword == "export" and "f" in value:
@@ -306,7 +307,7 @@ class Judge:
             self.bound = before
             self.running.pop()
 
-    def assign(self, assign: Assign, *, exported: bool = False) -> None:
+    def assign(self, assign: Assign) -> None:
         """Judges an assignment: what it runs, and whether the name is one that changes what programs do."""
         for word in (assign.value, assign.subscript, *assign.elements):
             if word is not None:
@@ -314,26 +315,7 @@ class Judge:
         if assign.elements:
             self.named(assign.elements)
             self.lists.extend(word for word in assign.elements if word.globs)
-        name = assign.name
-        if (name in HARMLESS_VARIABLES or name.islower()) and name not in DANGEROUS_VARIABLES:
-            return
-        value = assign.value.value if assign.value is not None else None
-        if name.startswith("OPSAGENT_"):
-            self.own_touched = name
-            self.note(R2, "own.variable", f"sets {name}, which opsagent itself obeys", assign.span, "law 6")
-        elif name == "PS4":
-            if value is None or "$" in value or "`" in value:
-                self.note(
-                    R2, "shell.variable", "sets PS4, which bash expands for each traced command", assign.span, "law 2"
-                )
-        elif name in PAGER_VARIABLES and value in ("cat", "", "/bin/cat", "/usr/bin/cat"):
-            return
-        elif name in AMBIENT_VARIABLES and value is not None and not value.startswith(paths.SHARED_FOLDERS):
-            self.flags.add("helper")
-            self.plain = False
-            self.ambient[name] = value
-        elif name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
-            self.note(R2, "shell.variable", f"sets {name}, which changes what programs do", assign.span, "law 2")
+        note_assignment(self, assign)
 
     # -- redirections -----------------------------------------------------------------------------------------
 

@@ -121,6 +121,14 @@ def normal(path: str, cwd: "str | None" = None) -> str:
     return ("/" if absolute else "") + "/".join(parts) or ("/" if absolute else ".")
 
 
+def shared(path: str) -> bool:
+    """Whether an absolute path is, or lies in, a folder in which everybody can write."""
+    if not path.startswith("/"):
+        return False
+    path = normal(path)
+    return any(path == folder or path.startswith(f"{folder}/") for folder in SHARED_FOLDERS)
+
+
 def places(path: str, cwds: "list[str]") -> "list[str]":
     """Every absolute path that a written one can be, against each folder that the text can be in.
 

@@ -1,6 +1,6 @@
 """The building blocks of families: `reader`, `table`, `verbs`, `custom`. `docs/judging.md` shows them in use."""
 
-from guard.judge import paths
+from guard.judge.assignments import leads_to_shared
 from guard.judge.levels import LEVELS, R0, R1, R2
 from guard.judge.options import Grammar, Option, Parsed
 from guard.judge.program import Call, Program
@@ -44,7 +44,7 @@ def act(call: Call, option: Option) -> None:
         call.code(value)
     elif action == "config":
         text = call.value(word) if value is not None else None
-        if text is None or text.startswith(paths.SHARED_FOLDERS):
+        if text is None or leads_to_shared(call.judge, text):
             call.note(R2, rule, f"{name} takes its configuration from where others can write", option.word, "law 8")
         else:
             call.flag("helper")

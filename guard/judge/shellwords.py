@@ -11,6 +11,8 @@ EVALUATING = frozenset(
 )  # fmt: skip
 """Builtins whose operands bash evaluates or assigns; the reader has to see them to tell what they do."""
 
+NAMING = frozenset(("declare", "typeset", "local", "readonly"))
+"""Builtins that make a name stand for another one with `-n` (bash(1), PARAMETERS)."""
 BUILTINS = frozenset(
     ("cd", "echo", "printf", "test", "[", "true", "false", ":", "exit", "return", "break", "continue", "shift",
         "read", "set", "shopt", "eval", "exec", "source", ".", "export", "unset", "local", "declare", "type",

@@ -15,6 +15,11 @@ AMBIENT_VARIABLES = frozenset(
         "ANSIBLE_CONFIG", "GIT_DIR", "GIT_WORK_TREE",)
 )  # fmt: skip
 """Point a client at another target by literal path or name: a helper (law 8), named in `ambient`."""
+AMBIENT_PATHS = frozenset(
+    ("KUBECONFIG", "AWS_CONFIG_FILE", "DOCKER_CONFIG", "PGPASSFILE", "CLOUDSDK_CONFIG", "ANSIBLE_CONFIG", "GIT_DIR",
+        "GIT_WORK_TREE",)
+)  # fmt: skip
+"""Those of them whose values are paths."""
 DANGEROUS_VARIABLES = frozenset(
     ("PATH", "BASH_ENV", "ENV", "IFS", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE", "BROWSER",
         "SHELL", "PROMPT_COMMAND", "CDPATH", "SHELLOPTS", "BASHOPTS", "TAR_OPTIONS", "PERL5OPT", "PERL5LIB",
@@ -40,5 +45,5 @@ KNOWN_ENVIRONMENT = {"HOME": "~"}
 
 
 def dangerous(name: str) -> bool:
-    """Whether a variable of this name changes what programs do."""
-    return name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES)
+    """Whether a variable of this name changes what programs do, or where they look, when its value is not known."""
+    return name in DANGEROUS_VARIABLES or name in AMBIENT_VARIABLES or name.startswith(DANGEROUS_PREFIXES)

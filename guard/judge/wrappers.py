@@ -4,9 +4,9 @@ Each reads its own options by its real grammar and hands the rest back to the ju
 lowers what it wraps.
 """
 
+from guard.judge.assignments import note_pointer
 from guard.judge.levels import R1, R2
 from guard.judge.options import Grammar, Parsed
-from guard.judge.paths import SHARED_FOLDERS
 from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Word
@@ -139,11 +139,7 @@ def assigned(call: Call, word: Word) -> None:
     if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
         call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
     elif name in AMBIENT_VARIABLES:
-        if word.value is None or value.startswith(SHARED_FOLDERS):
-            call.note(R2, "shell.variable", f"sets {name} to where others can write", word, "law 8")
-        else:
-            call.flag("helper")
-            call.judge.ambient[name] = value
+        note_pointer(call.judge, name, None if word.value is None else [value], word.span)
 
 
 # -- sudo and its kin -----------------------------------------------------------------------------------------------

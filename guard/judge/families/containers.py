@@ -1,6 +1,5 @@
 """docker, podman and their kin. Source: the reference pages of each tool."""
 
-from guard.judge import paths
 from guard.judge.levels import R2
 from guard.judge.options import Grammar
 from guard.judge.program import Call, Program
@@ -159,10 +158,6 @@ _HEAD = Grammar("posix " + _CONTAINER_OPTIONS)
 def _docker(call: Call) -> None:
     """`docker compose` has options of its own between its two words."""
     words = list(call.args)
-    for assign in call.assigns:
-        value = call.value(assign.value) if assign.value is not None else ""
-        if assign.name == "DOCKER_CONFIG" and (value is None or value.startswith(paths.SHARED_FOLDERS)):
-            call.note(R2, "container.config", "takes its configuration from where others can write", None, "law 8")
     at = _HEAD.parse(words).rest
     if at < len(words) and words[at].value == "compose":
         word = words[at]

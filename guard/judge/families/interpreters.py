@@ -1,6 +1,6 @@
 """Interpreters, compilers, build tools: they run code that is not read here, so R2 unless it is plainly harmless."""
 
-from guard.judge import paths
+from guard.judge.assignments import leads_to_shared
 from guard.judge.levels import R1, R2, R3
 from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table
@@ -275,7 +275,7 @@ def _server(call: Call) -> None:
     for value in values:
         if skip:
             skip = False
-            if value.startswith(("?", *paths.SHARED_FOLDERS)):
+            if value.startswith("?") or leads_to_shared(call.judge, value):
                 call.note(R2, "server.config", "takes its configuration from where others can write", None, "law 8")
         elif apache and value[:2] in ("-C", "-c"):
             tested = False  # a directive in the command line, which can load a module

@@ -1,6 +1,6 @@
 """kubectl, helm and what else speaks to clusters. Source: the reference pages of each tool."""
 
-from guard.judge import paths
+from guard.judge.assignments import leads_to_shared
 from guard.judge.families.containers import inner
 from guard.judge.levels import R2, R3
 from guard.judge.options import Parsed
@@ -263,7 +263,7 @@ def _kube_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
             target = (
                 value.partition("=")[2] or (call.value(call.args[at + 1]) if at + 1 < len(call.args) else None) or ""
             )
-            if target.startswith(paths.SHARED_FOLDERS) or not target:
+            if not target or leads_to_shared(call.judge, target):
                 call.note(
                     R2,
                     "kubernetes.config",
