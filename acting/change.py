@@ -239,7 +239,7 @@ def witness(execution: str) -> int:
 
 
 def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[str, Any]:
-    from acting import rollback, world
+    from acting import following, rollback, world
     from guard.clock import SystemClock
     from guard.hands.targets.local import LocalTarget
     from guard.keeping import Keeping
@@ -255,7 +255,7 @@ def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[st
         outputs_folder=order["outputs_folder"],
     )
     execution = order["execution"]
-    sink = world.Sink(guard, execution, world.Onlooker(emit), live=True)
+    sink = world.Sink(guard, execution, following.Onlooker(emit), live=True)
     try:
         result = guard.target.run(
             order["command"],
