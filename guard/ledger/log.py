@@ -121,6 +121,24 @@ class Log:
         with self._folder.locked(wait_s), self._folder.folder(LOG_FOLDER, create=True) as log_fd:
             yield Writer(self._folder, log_fd, self._clock, self._boot, self._segment_bytes, self._heads)
 
+    def head(self) -> Place | None:
+        """The last entry that is known to be on disk; None when that is not known. Never raises."""
+        try:
+            with self._folder.folder(LOG_FOLDER) as log_fd:
+                return read_head(self._folder, log_fd).place
+        except (StateError, OSError):
+            return None
+
+    def fault_at(self, place: Place) -> str:
+        """Why the log no longer holds what it held at a place; "" when it does, or let it go since. Never raises."""
+        try:
+            with self._folder.folder(LOG_FOLDER) as log_fd:
+                if place.segment >= min(segment_numbers(log_fd), default=0):
+                    _check_anchor(self._folder, log_fd, place)
+        except (StateError, OSError) as error:
+            return error.message if isinstance(error, StateError) else f"it cannot be read: {error.strerror}"
+        return ""
+
 
 class Writer:
     """The one way to add entries. Exists only while the log's lock is held."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from guard.ledger.outputs import RedactingStream
     from guard.ledger.packs import Snapshots
     from guard.ledger.retention import Retention
+    from guard.ledger.segments import Place
     from guard.ledger.shown import Listing, Shown
     from guard.ledger.stamps import Stamps
     from guard.ledger.verify import VerifyReport
@@ -146,6 +147,14 @@ class NullLedger:
     def audit(self, tail: int = 20) -> tuple[Mapping[str, object], ...]:
         """Raises StateError."""
         raise self.error
+
+    def head(self) -> Place | None:
+        """Not known."""
+        return None
+
+    def fault_at(self, place: Place) -> str:
+        """Why nothing can be said."""
+        return self.error.message
 
     def verify(self, sent: Mapping[int, str] | None = None) -> VerifyReport:
         """Raises StateError."""

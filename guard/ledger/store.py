@@ -21,6 +21,7 @@ from guard.ledger.approvals import KeptRequest, Requests
 from guard.ledger.carried import entries_of
 from guard.ledger.entries import Entries, Owner
 from guard.ledger.house import NO_RULES
+from guard.ledger.housekeeping import Housekeeping
 from guard.ledger.location import frozen_note
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
 from guard.ledger.null import NullLedger
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from guard.ledger.house import House
     from guard.ledger.outputs import RedactingStream
     from guard.ledger.retention import Needed
+    from guard.ledger.segments import Place
     from guard.ports import Clock, Ids, Liveness
     from guard.saved import Manifest
     from guard.types import Assessment, Outcome, Request
@@ -93,9 +95,13 @@ class Ledger:
         self._house = house
         self._runs: dict[str, _Run] = {}
         self._late: list[Entry] = []
-        self._unsent = ""
-        self._has_turned = False
-        """A new segment was begun, so that an old one may have to go."""
+        self._keeping_house = Housekeeping(
+            folder,
+            limits=house.limits,
+            boot=liveness.boot_id(),
+            retention=lambda: self.retention,
+            note=self.note,
+        )
         self._late_lock = threading.Lock()
 
     @property
@@ -220,8 +226,7 @@ class Ledger:
         if run is not None and outcome.status == Status.RUNNING:
             run.unwritten = None
             self._runs[execution] = run
-        self._let_go()
-        self._say_unsent()
+        self._keeping_house.tidy()
         return Recorded(True)
 
     def note(self, kind: str, **fields: object) -> Recorded:
@@ -405,6 +410,14 @@ class Ledger:
         """The last entries of the log, oldest of them first. Raises StateError."""
         return tuple(index.last_entries(self.folder, max(0, tail)))
 
+    def head(self) -> Place | None:
+        """The last entry that is known to be on disk; None when that is not known. Never raises."""
+        return self._log.head()
+
+    def fault_at(self, place: Place) -> str:
+        """Why the log no longer holds what it held at a place; "" when it does, or let it go since. Never raises."""
+        return self._log.fault_at(place)
+
     def verify(self, sent: Mapping[int, str] | None = None) -> VerifyReport:
         """Checks the whole log, also against heads that were kept elsewhere (`guard.hands.journal.heads_sent`).
 
@@ -438,24 +451,6 @@ class Ledger:
             small_log_bytes=self._small_log_bytes,
         )
 
-    def _say_unsent(self) -> None:
-        """Notes once per boot that the log's head could not be kept elsewhere."""
-        why, self._unsent = self._unsent, ""
-        if why and self.folder.remember_once("unsent", self._liveness.boot_id()):
-            self.note("notice", code="head-not-sent", text=f"the log's head is kept beside the log only: {why}")
-
-    def _let_go(self) -> None:
-        """Lets the oldest segments go when a new one was begun. A fault is noted; the run has ended all the same."""
-        if not (self._has_turned and self._house.limits.are_set):
-            return
-        self._has_turned = False
-        try:
-            retention = self.retention
-            if retention.is_due(self._house.limits):
-                retention.apply(retention.plan(self._house.limits))
-        except (StateError, OSError) as error:
-            self.note("notice", code="retention-failed", text=f"nothing of the log was let go: {error}")
-
     def _append(
         self,
         entries: Sequence[Entry],
@@ -477,8 +472,7 @@ class Ledger:
                 if first is not None:
                     first()
                 appended = writer.append([*late, *entries], durable=durable, use_reserve=use_reserve)
-            self._has_turned |= any(place.start == 0 for place in appended.places)
-            self._unsent = appended.unsent or self._unsent
+            self._keeping_house.saw(appended)
         except BaseException:
             with self._late_lock:
                 self._late = [*late, *self._late]
