@@ -239,7 +239,7 @@ def witness(execution: str) -> int:
 
 
 def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[str, Any]:
-    from acting import following, rollback, world
+    from acting import following, own_files, rollback, world
     from guard.clock import SystemClock
     from guard.hands.targets.local import LocalTarget
     from guard.keeping import Keeping
@@ -256,6 +256,7 @@ def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[st
     )
     execution = order["execution"]
     sink = world.Sink(guard, execution, following.Onlooker(emit), live=True)
+    ours = own_files.watch(guard.ledger)
     try:
         result = guard.target.run(
             order["command"],
@@ -270,6 +271,9 @@ def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[st
     except GuardError as error:
         outcome = Outcome(Status.FAILED, execution=execution, notes=(redactor.text(error.message),))
     notes = list(outcome.notes)
+    for text in own_files.differences(ours, guard.ledger):
+        notes.append(text)
+        guard.ledger.note("notice", code="own-files-changed", execution=execution, text=text)
     if order["snapshot"]:
         fault = rollback.record_after(order["snapshot"], guard)
         notes += [fault] if fault else []
