@@ -14,12 +14,12 @@ VERB_MODULES = {
     "sessions": "cli.opsagent_sessions",
     "config": "cli.opsagent_config",
     "usage": "cli.opsagent_usage",
+    "doctor": "cli.opsagent_doctor",
 }
 """Verb → the module with its `VERB`, imported only when the verb is used."""
 LATER = {
     "rpc": "the JSON-RPC server",
     "acp": "the Agent Client Protocol server",
-    "doctor": "the doctor",
     "fleet": "fleets",
     "check": "",
     "explain": "",
