@@ -172,7 +172,7 @@ class Api(ABC):
         for value in values:
             if not isinstance(value, dict):
                 raise self._fault(f"an event is {validate.kind_of(value)}, not an object")
-            if value.get("error"):
+            if value.get("error") or event.name == "error":
                 raise failure(self._endpoint, self._redactor, 0, said_in(value))
             yield value
 

@@ -43,7 +43,9 @@ _TOO_LONG = re.compile(
 )
 # Not "billing" or "quota" alone: rate limits name them in their advice.
 _NO_MONEY = re.compile(
-    r"insufficient[ _](?:quota|balance|funds|credit)|credit balance|billing_error|余额", re.IGNORECASE
+    r"insufficient[ _](?:quota|balance|funds|credit)|credit balance|billing_error|spend_limit|reached your specified API"
+    r"|余额",
+    re.IGNORECASE,
 )
 _BUSY = ("overloaded", "rate_limit", "rate limit", "too_many_requests", "resource_exhausted", "throttl", "capacity")
 _KEY = ("authentication", "invalid_api_key", "permission", "unauthorized")
@@ -76,7 +78,7 @@ def said_in(value: Any) -> Said:
             found = row[name]
             rows = validate.objects_of(found)
             words = found if isinstance(found, str) else "; ".join(validate.text_of(one.get("msg")) for one in rows)
-    codes = [row.get(name) for name in ("type", "code", "status", "param")]
+    codes = [row.get(name) for name in ("type", "code", "error_code", "status", "param")]
     number = next((code for code in codes if type(code) is int and 400 <= code < 600), 0)
     return Said(words, " ".join(str(code) for code in codes if code is not None).lower()[:200], number)
 

@@ -147,6 +147,14 @@ def test_an_error_in_the_middle_of_a_stream_has_its_kind(talk, type, kind_of_err
     assert caught.type is kind_of_error
 
 
+def test_an_event_that_is_named_an_error_is_one(talk):
+    from tests.model_server import Raw
+
+    _, api = talk(Raw([b'event: error\ndata: {"message": "upstream went away"}\n\n']))
+    with pytest.raises(BrainUnreachable, match="upstream went away"):
+        ask(api)
+
+
 def test_input_at_the_start_of_a_block_counts_where_nothing_follows(talk):
     use = {"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "ls"}}
     events = [{"type": "content_block_start", "index": 0, "content_block": use}, {"type": "message_stop"}]

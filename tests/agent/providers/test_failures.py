@@ -52,6 +52,12 @@ KINDS = [
         BrainBusy,
     ),
     (429, "", BrainBusy),
+    (
+        429,
+        {"error": {"type": "rate_limit_error", "error_code": "enforced_spend_limit_reached", "message": "over"}},
+        KeyRefused,
+    ),
+    (400, anthropic("You have reached your specified API usage limits.", "invalid_request_error"), KeyRefused),
     (529, anthropic("Overloaded", "overloaded_error"), BrainBusy),
     (503, {"error": {"message": "The engine is currently overloaded"}}, BrainBusy),
     (503, "upstream connect error", BrainUnreachable),
