@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import execution
     from agent.history import Transcript
     from agent.loop import Brain, Used
+    from agent.messages import Message
     from dialogue import protocol
     from dialogue.confirm import Answer
     from dialogue.events import Event
@@ -82,6 +83,8 @@ class Conversation:
         self._limits, self._system, self._findings = limits, system, findings
         self._compactor = compactor if compactor is not None else Compactor()
         self._told: tuple[str, ...] = ()
+        self._forms: dict[int, tuple[Message, Message]] = {}
+        """What was sent, by the identity of what was said: nothing is escaped twice."""
         self._cwd, self._shell = cwd, shell
         self._updates: queue.SimpleQueue[Event | Used | None] = queue.SimpleQueue()
         self._stop: Stop | None = None
@@ -175,8 +178,11 @@ class Conversation:
     # ── what a turn is made of ───────────────────────────────────────────────────────────────────────────────────
 
     def _sent(self) -> tuple[Sent, tuple[str, ...]]:
-        """The next request: the prompt, what was said as far as it fits, and the tools; and what is new to say of it."""
-        messages = tuple(as_sent(message) for message in self._compactor(self.history.messages))
+        """The next request: the prompt, what was said as far as it fits, the tools; and what is new to say of it."""
+        seen = [(message, self._forms.get(id(message))) for message in self._compactor(self.history.messages)]
+        pairs = [known or (message, as_sent(message)) for message, known in seen]
+        self._forms = {id(message): (message, form) for message, form in pairs}
+        messages = tuple(form for _, form in pairs)
         notes = self._compactor.latest.notes
         new, self._told = () if notes == self._told else notes, notes
         return Sent(self._system, messages, self._hands.tools), new
