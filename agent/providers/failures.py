@@ -43,8 +43,8 @@ _TOO_LONG = re.compile(
 )
 # Not "billing" or "quota" alone: rate limits name them in their advice.
 _NO_MONEY = re.compile(
-    r"insufficient[ _](?:quota|balance|funds|credit)|credit balance|billing_error|spend_limit|reached your specified API"
-    r"|余额",
+    r"insufficient[ _](?:quota|balance|funds|credit)|credit balance|billing_error|spend_limit"
+    r"|reached your specified API|余额",
     re.IGNORECASE,
 )
 _BUSY = ("overloaded", "rate_limit", "rate limit", "too_many_requests", "resource_exhausted", "throttl", "capacity")
