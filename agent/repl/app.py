@@ -231,6 +231,9 @@ class Repl:
         lines, self._pending = self._pending, []
         for piece in self.desk.pieces():
             lines += rows.rows_of(piece, size.columns)
+        quiet_s = self.desk.dock.quiet_until_s - self._now_s()
+        if self.desk.dock.waiting and quiet_s > 0 and self._loop is not None:
+            self._loop.call_later(quiet_s, self.changed)
         if lines:
             self.app.write_above(lines)
         else:

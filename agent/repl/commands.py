@@ -100,7 +100,7 @@ def _verb(program: str, *argv: str, takes: str = "") -> Run:
         elif words:
             arguments += words.split()
         text, _ = talk.world.verb(program, arguments)
-        yield Say(text.rstrip("\n") or "nothing")
+        yield Say(text.rstrip("\n") or "nothing", visible=True)
 
     return run
 

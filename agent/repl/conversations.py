@@ -28,7 +28,7 @@ GO_ON, GO_ON_THERE, LEAVE = "go on here", "go on in its folder", "leave it"
 def listing(talk: Talk, words: str) -> Iterator[Effect]:
     """`/sessions`"""
     text, _ = talk.world.verb("opsagent", ["sessions", "list"])
-    yield Say(text.rstrip("\n") or "there is no earlier conversation")
+    yield Say(text.rstrip("\n") or "there is no earlier conversation", visible=True)
 
 
 def resume(talk: Talk, words: str) -> Iterator[Effect]:
@@ -92,7 +92,7 @@ def export(talk: Talk, words: str) -> Iterator[Effect]:
         raise UsageError("nothing was said yet", not_done="nothing was written")
     text, code = talk.world.verb("opsagent", ["sessions", "export", talk.opened.id])
     if code or not words:
-        yield Say(text)
+        yield Say(text, visible=bool(code))
         return
     path = os.path.normpath(os.path.join(talk.world.cwd, os.path.expanduser(words)))
     try:

@@ -349,7 +349,7 @@ class Desk:
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case Say():
-                self._show(NoteRow("echo", effect.text))
+                self._show(NoteRow("shown" if effect.visible else "echo", effect.text))
             case Show():
                 self._show(effect.piece)
             case Enter():

@@ -16,6 +16,7 @@ _CHOICES = "yes · yes N: N runs of exactly this · no · no REASON · edit, the
 _CHOICES_ROLLBACK = "yes · no · no REASON, then Enter   esc: not now"
 _CHOICES_R3 = "to approve, type what it destroys, as shown · no · no REASON · edit, then Enter   esc: not now"
 _CHOICES_QUESTION = "type an answer or its number, then Enter   esc: no answer"
+_QUIET = "(one moment: what is typed now was meant for something else)"
 _QUESTION_APPROVES_NOTHING = "question: approves nothing"
 
 
@@ -34,11 +35,13 @@ def rows_of(dock: Dock, now_s: float) -> list[Line]:
     rows.append(cut(line(f"! {dock.said}", "confirm"), columns) if dock.said else line(""))
     rows += _choices(front, columns)
     prompt = "> " if front.ask is None or front.ask.must_type else "approve? > "
+    if now_s < dock.quiet_until_s:
+        return [*rows, line(_QUIET, "dim")]
     typed = render.visible_line(dock.typed)
     room = columns - width(line(prompt)) - 1
     while render.width(typed) > room:
         typed = typed[1:]
-    rows.append((("dock.key", prompt), ("dock.typed", typed), ("cursor", "")))
+    rows.append((("dock.key", prompt), ("dock.typed", typed), ("status", " ")))
     return rows
 
 

@@ -46,8 +46,6 @@ def fragments(lines: Iterable[Line]) -> StyleAndTextTuples:
 
 def style_class(name: str) -> str:
     """prompt_toolkit's way to name a style of ours; it reads a dot as nesting, so dots become dashes."""
-    if name == "cursor":
-        return "[SetCursorPosition]"
     return f"class:{name.replace('.', '-')}" if name else ""
 
 

@@ -275,13 +275,20 @@ def _finding(finding: dict[str, Any], columns: int) -> list[Line]:
 
 
 def _note(row: tr.NoteRow, columns: int) -> list[Line]:
-    if row.kind == "echo":
+    if row.kind in ("echo", "shown"):
         rows: list[Line] = []
         for one in row.text.rstrip("\n").split("\n"):
-            rows += markdown.code_rows(one, columns, EMPTY, "")
+            one = one.expandtabs(8).rstrip(" ")
+            text = render.visible(one, blank_run=0, keep="") if row.kind == "echo" else _printable(one)
+            rows += wrap([("", text)], columns, rest=line("    "))
         return rows
     style = "degraded" if row.kind in ("notice", "switch") else "dim"
     return wrap([(style, f"{'→' if row.kind == 'switch' else '·'} {_one(row.text)}")], columns, rest=line("  "))
+
+
+def _printable(text: str) -> str:
+    """Text that was made visible before, held to that: drawing it twice would show its marks as marks."""
+    return "".join(char if char.isprintable() else render.marker(char) for char in text)
 
 
 def _end(exit_code: int, columns: int) -> list[Line]:

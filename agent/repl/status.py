@@ -52,9 +52,9 @@ def status_line(status: Status, columns: int) -> Line:
         put("FROZEN: /thaw", "status-danger")
     put(status.busy)
     put(status.goal)
-    put(status.brain + (f" {status.model}" if status.model and status.model != status.brain else ""))
     put(f"{status.user}@{status.host}", "status-danger" if status.root else "status")
     put(status.mode)
+    put(short_brain(status.brain) + (f" {status.model}" if status.model else ""))
     if status.context >= 0.01:
         put(f"context {status.context:.0%}")
     if status.tokens:
@@ -64,6 +64,12 @@ def status_line(status: Status, columns: int) -> Line:
     line = cut(spans, columns)
     used = sum(render.width(text) for _, text in line)
     return (*line, ("status", " " * max(0, columns - used)))
+
+
+def short_brain(name: str) -> str:
+    """A brain's name in few columns: of a script the file's own name."""
+    kind, colon, path = name.partition(":")
+    return f"{kind}:{path.rpartition('/')[2]}" if colon else name
 
 
 def words(status: Status) -> str:

@@ -96,7 +96,8 @@ class NoteRow:
     """opsagent's own words."""
 
     kind: str
-    """`notice` · `switch` · `session`, or `echo` for what a command of the person answered."""
+    """`notice` · `switch` · `session`; what a command of the person answered: `echo`, or `shown` when everything
+    invisible in it is visible already."""
     text: str
 
 

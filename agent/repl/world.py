@@ -71,9 +71,11 @@ class World(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Words of opsagent for the transcript, exactly as they stand."""
+    """Words for the transcript, exactly as they stand."""
 
     text: str
+    visible: bool = False
+    """Whether everything invisible in them was made visible before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,11 @@ def test_what_was_meant_for_the_composer_goes_there():
     assert act is None and found.typed == "y"
 
 
+def test_dock_says_while_it_does_not_listen_yet():
+    assert "one moment" in text_of(rows_of(docked(ASK), 0.3)[-1])
+    assert text_of(rows_of(docked(ASK), 0.4)[-1]) == "approve? >  "
+
+
 def test_keys_of_the_first_moments_never_approve_the_next_ask():
     found, acts = typed(docked(ASK, R3, ASK), "yes", "<enter>")
     assert [act.id for act in acts] == ["q-1"]

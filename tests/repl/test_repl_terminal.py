@@ -1,0 +1,262 @@
+"""The conversation in a real terminal emulator, with a scripted brain and the real guard."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from guard import render
+from tests.repl.tmux import Tmux, opsagent
+
+WELCOME = "/help"
+READY = "guarded"
+"""The end of the status line: the first frame is complete."""
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def terminal(work, tmp_path):
+    opened = []
+
+    def start(*replies, columns=80, rows=24, arguments=(), environ=()):
+        script = tmp_path / "script.jsonl"
+        script.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
+        brain = ("--brain", f"script:{script}") if replies else ()
+        opened.append(Tmux(opsagent(*brain, *arguments), cwd=work, columns=columns, rows=rows, environ=environ))
+        opened[-1].wait_for(WELCOME, READY)
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+def change(command):
+    """A brain that proposes a command, asks for it, runs it and looks."""
+    return (
+        {"text": "I would change this.", "calls": [{"tool": "ops_exec", "arguments": {"command": command}}]},
+        {
+            "expect": '"request": "(?P<request>a-[a-z0-9]+)"',
+            "calls": [{"tool": "ops_approve", "arguments": {"request": "${request}", "why": "it is needed"}}],
+        },
+        {"calls": [{"tool": "ops_exec", "arguments": {"command": command}}]},
+        {"text": "Finished."},
+    )
+
+
+def ask(screen):
+    screen.type("please")
+    screen.keys("Enter")
+    screen.wait_for("approve? >")
+
+
+@pytest.mark.guarantee("G-PERSON")
+def test_a_change_is_approved_in_the_dock_and_runs(terminal, work):
+    screen = terminal(*change("touch made"))
+    ask(screen)
+    shown = screen.wait_for("run this?", "| touch made", "R1: small and reversible", "undo        yes")
+    assert not (work / "made").exists() and len(shown.split("\n")) <= 24
+    screen.type("yes")
+    screen.keys("Enter")
+    screen.wait_for("Finished.", "✓ approved a-", gone=["approve? >"])
+    assert (work / "made").exists()
+
+
+def test_a_no_runs_nothing_and_is_said(terminal, work):
+    screen = terminal(*change("touch made"))
+    ask(screen)
+    screen.type("no not today")
+    screen.keys("Enter")
+    screen.wait_for("denied: nothing was run")
+    assert not (work / "made").exists()
+
+
+def test_what_is_typed_ahead_goes_to_the_composer(terminal, work):
+    gate = work.parent / "gate"
+    os.mkfifo(gate)
+    first, *rest = change("touch made")
+    screen = terminal({"deltas": ["One.\n", {"wait": "gate"}, "moment."], "calls": first["calls"]}, *rest)
+    screen.type("please")
+    screen.keys("Enter")
+    screen.wait_for("One", "working")
+    screen.type("yes")
+    screen.wait_for("› yes")
+    gate.open("w").close()
+    screen.wait_for("approve? >")
+    assert not (work / "made").exists()
+    screen.keys("Escape")
+    screen.wait_for("not approved", "› yes")
+    assert not (work / "made").exists()
+
+
+def test_paste_of_2000_lines_is_one_text_and_nothing_is_sent(terminal):
+    screen = terminal({"text": "Never asked."})
+    screen.paste("".join(f"line {number}\n" for number in range(1, 2001)))
+    shown = screen.wait_for("line 2000")
+    assert "Never asked" not in shown and len(shown.split("\n")) <= 24
+    screen.keys("C-c")
+    screen.wait_for("›", gone=["line"])
+
+
+def test_paste_into_the_dock_approves_nothing(terminal, work):
+    screen = terminal(*change("touch made"))
+    ask(screen)
+    screen.paste("yes\n")
+    screen.wait_for("a paste is no answer")
+    screen.keys("Enter")
+    screen.wait_for("Enter alone is no answer")
+    assert not (work / "made").exists()
+
+
+@pytest.mark.parametrize("columns", [100, 60])
+def test_resize_in_the_middle_of_an_answer_doubles_and_loses_nothing(terminal, work, columns):
+    os.mkfifo(work.parent / "gate")
+    table = "| unit | 状态 |\n|---|---|\n| nginx | 失败了 |\n| 数据库服务 | 正常 |\n\n"
+    screen = terminal({"deltas": ["Before 之前.\n\n", table, "half a line\n", {"wait": "gate"}, "and the rest.\n"]})
+    screen.type("please")
+    screen.keys("Enter")
+    screen.wait_for("half a line", "数据库服务 │ 正常")
+    screen.resize(columns, 20)
+    screen.wait_until(lambda shown: "guarded" in shown and "working" in shown)
+    (work.parent / "gate").open("w").close()
+    screen.wait_for("half a line and the rest.", gone=["working"])
+    rows = [row.rstrip() for row in screen.everything().split("\n")]
+    assert sum("half a line" in row for row in rows) == 1 and sum("Before 之前." in row for row in rows) == 1
+    assert "nginx      │ 失败了" in rows and "数据库服务 │ 正常" in rows
+    assert sum("guarded" in row for row in rows) == 1 and sum(row.startswith("›") for row in rows) == 2
+
+
+def test_a_very_fast_stream_arrives_whole_and_in_order(terminal):
+    screen = terminal({"deltas": ["```\n", *(f"row {number}\n" for number in range(3000)), "```\nover\n"]})
+    screen.type("please")
+    screen.keys("Enter")
+    screen.wait_for("over", gone=["working"])
+    rows = [row.strip("│ ") for row in screen.everything().split("\n") if "│ row" in row]
+    assert rows == [f"row {number}" for number in range(3000)]
+
+
+def test_escape_interrupts_the_turn_and_the_conversation_goes_on(terminal, work):
+    os.mkfifo(work.parent / "gate")
+    screen = terminal({"deltas": ["One.\n", {"wait": "gate"}]}, {"text": "Second answer."})
+    screen.type("please")
+    screen.keys("Enter")
+    screen.wait_for("One", "working")
+    screen.keys("Escape")
+    screen.wait_for("interrupted", gone=["working"])
+    screen.type("again")
+    screen.keys("Enter")
+    screen.wait_for("Second answer.")
+
+
+def test_type_ahead_is_queued_shown_editable_and_sent(terminal, work):
+    os.mkfifo(work.parent / "gate")
+    screen = terminal(
+        {"deltas": ["One.\n", {"wait": "gate"}, "done."]}, {"expect": "^third$", "text": "Second answer."}
+    )
+    screen.type("first")
+    screen.keys("Enter")
+    screen.wait_for("One", "working")
+    screen.type("second")
+    screen.keys("Enter")
+    screen.wait_for("queued: second")
+    screen.keys("Up")
+    screen.wait_for("› second", gone=["queued"])
+    screen.keys("C-u")
+    screen.type("third")
+    screen.keys("Enter")
+    screen.wait_for("queued: third")
+    (work.parent / "gate").open("w").close()
+    screen.wait_for("Second answer.", gone=["queued"])
+
+
+def test_ctrl_c_clears_then_asks_then_leaves(terminal):
+    screen = terminal({"text": "Never asked."})
+    screen.type("half a thought")
+    screen.wait_for("half a thought")
+    screen.keys("C-c")
+    screen.wait_for("›", gone=["half a thought"])
+    screen.keys("C-c")
+    screen.wait_for("Ctrl-C again leaves")
+    screen.keys("C-c")
+    assert screen.exit_code() == 0
+
+
+def test_unknown_slash_word_is_not_sent(terminal):
+    screen = terminal({"text": "Never asked."})
+    screen.type("/frobnicate the disk")
+    screen.keys("Enter")
+    screen.wait_for("unknown command /frobnicate", "nothing was sent")
+    assert "Never asked" not in screen.screen()
+
+
+def test_a_path_is_no_command(terminal):
+    screen = terminal({"expect": "/frob/nicate says hello", "text": "I see."})
+    screen.type("/frob/nicate says hello")
+    screen.keys("Enter")
+    screen.wait_for("I see.")
+
+
+def test_bang_runs_by_hand_through_the_guard(terminal, work):
+    screen = terminal({"text": "Never asked."})
+    screen.type("!ls -d /etc")
+    screen.keys("Enter")
+    screen.wait_for("✓ !  ls -d /etc", "│ /etc")
+    screen.type("!touch made")
+    screen.keys("Enter")
+    screen.wait_for("approve? >", "asked by    person")
+    screen.type("edit")
+    screen.keys("Enter")
+    screen.wait_for("edit, then Enter")
+    screen.type("-too")
+    screen.keys("Enter")
+    screen.wait_for("| touch made-too", "approve? >")
+    screen.type("yes")
+    screen.keys("Enter")
+    screen.wait_for("✓ approved", "✓ !  touch made-too")
+    assert (work / "made-too").exists() and not (work / "made").exists()
+
+
+def test_dock_in_chinese_overlaps_nothing(terminal):
+    screen = terminal(*change("printf '%s' '重启前请先备份：数据库、配置文件、证书和计划任务，然后再继续执行' > 说明"))
+    ask(screen)
+    shown = screen.screen()
+    rows = shown.split("\n")
+    command = "printf '%s' '重启前请先备份：数据库、配置文件、证书和计划任务，然后再继续执行' > 说明"
+    assert {f"  | {row}" for row in render.wrap(command, 76)} <= set(rows)
+    assert len(rows) <= 24 and rows[-1].startswith(" working")
+
+
+def test_long_command_is_read_to_its_end_before_a_yes(terminal, work):
+    lines = [f"echo step {number} >> log" for number in range(2, 55)]
+    command = "bash <<'EOF'\n" + "\n".join([*lines, f"rm -rf {work}/data", "echo over >> log", "EOF"])
+    (work / "data").mkdir()
+    screen = terminal(*change(command))
+    screen.type("please")
+    screen.keys("Enter")
+    screen.wait_for("all of it has to be read", f"line 55 of 57: rm -rf {work}/data"[:40], "> ")
+    screen.wait_for("to approve, type what it destroys", gone=["one moment"])
+    screen.type(f"{work}/data")
+    screen.keys("Enter")
+    screen.wait_for("read all of it first")
+    assert (work / "data").exists()
+    seen = set()
+    for _ in range(30):
+        shown = screen.screen()
+        seen.update(row.rstrip() for row in shown.split("\n"))
+        if "all read" in shown:
+            break
+        screen.keys("PageDown")
+        screen.wait_until(lambda now, before=shown: now != before, "the next page")
+    assert {f"  | {line}" for line in lines} <= seen and any(row.startswith("  ! rm -rf") for row in seen)
+    screen.type(f"{work}/data")
+    screen.keys("Enter")
+    screen.wait_for("Finished.")
+    assert not (work / "data").exists()
