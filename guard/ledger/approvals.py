@@ -299,6 +299,7 @@ class Requests:
         """
         removed = 0
         with contextlib.suppress(StateError, OSError), self._folder.folder(FOLDER) as requests_fd:
+            self._folder.require_writable()
             for name in os.listdir(requests_fd):
                 with contextlib.suppress(FileNotFoundError):
                     if self._is_over(name, requests_fd):

@@ -242,6 +242,7 @@ class _Index:
     def opened(cls, folder: StateFolder) -> Iterator[_Index]:
         import sqlite3
 
+        folder.require_writable()  # the index of a newer version is not ours to bring up to date
         with folder.root() as root, folder.folder(LOG_FOLDER) as log_fd:
             os.close(folder.open_file(INDEX_NAME, os.O_RDWR | os.O_CREAT, dir_fd=root))
             below = f"/proc/self/fd/{root}"

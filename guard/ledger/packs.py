@@ -235,6 +235,7 @@ class Snapshots:
             is_needed: whether an unresolved execution may still want this one; it then stays whatever its age.
         Raises: StateError.
         """
+        self._folder.require_writable()
         removed = []
         listed = self.listed()
         for one in listed[keep:]:

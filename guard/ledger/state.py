@@ -113,7 +113,9 @@ class StateFolder:
         Raises:
             StateUnsafe: a link, somebody else's, writable by others, or a folder with other things in it.
             StateUnwritable: it is not there and cannot be created.
-            StateError: it was written by a newer version.
+            StateDamaged: its format is no number.
+
+        A folder of a newer version can be read; whatever would write raises StateUnwritable.
         """
         folder = cls(path)
         try:
@@ -145,6 +147,8 @@ class StateFolder:
             FileNotFoundError: it is not there and `create` is false.
             StateError: it is not safe, or cannot be created.
         """
+        if create:
+            self.require_writable()
         with self.root() as root:
             shown = os.path.join(self.path, name)
             try:
@@ -264,6 +268,30 @@ class StateFolder:
             self._key = data
         return self._key
 
+    def require_writable(self) -> None:
+        """Raises StateUnwritable when a newer version wrote here, also since this folder was opened."""
+        with self.root() as root:
+            self._require_format(root)
+
+    def _require_format(self, root: int) -> None:
+        number = self._format(root)
+        if number > FORMAT:
+            raise StateUnwritable(
+                f"{self.path} has format {number}; this version writes format {FORMAT} and only reads what is there",
+                not_done="nothing was recorded",
+                hint="use the newer opsagent that wrote it",
+            )
+
+    def _format(self, root: int) -> int:
+        """The number in the `format` file; 0 when there is none. Raises StateDamaged."""
+        try:
+            text = self.read_file("format", dir_fd=root, limit_bytes=64).strip()
+        except FileNotFoundError:
+            return 0
+        if not text.isdigit():
+            raise StateDamaged(f"format in {self.path} is not a number", not_done="nothing was recorded")
+        return int(text)
+
     def remember_once(self, name: str, text: str) -> bool:
         """Whether the small file `name` holds another text, which it does not from here on. False when it cannot."""
         try:
@@ -282,7 +310,7 @@ class StateFolder:
 
         Raises:
             StateBusy: another process held it for `wait_s` seconds.
-            StateError: the folder cannot be used.
+            StateUnwritable: a newer version wrote here. StateError: the folder cannot be used.
         """
         deadline = time.monotonic() + wait_s
         pause_s = 0.0005
@@ -311,6 +339,7 @@ class StateFolder:
                 time.sleep(pause_s)
                 pause_s = min(pause_s * 2, 0.02)
             try:
+                self._require_format(root)
                 yield
             finally:
                 os.close(fd)
@@ -398,21 +427,9 @@ class StateFolder:
         )
 
     def _check_format(self, root: int) -> None:
-        try:
-            text = self.read_file("format", dir_fd=root, limit_bytes=64)
-        except FileNotFoundError:
+        if self._format(root) == 0:
             self._refuse_foreign_names(root)
             self.write_new("format", b"%d\n" % FORMAT, dir_fd=root)
-            return
-        number = text.strip()
-        if not number.isdigit():
-            raise StateDamaged(f"format in {self.path} is not a number", not_done="nothing was recorded")
-        if int(number) > FORMAT:
-            raise StateError(
-                f"{self.path} has format {int(number)}; this version reads up to {FORMAT}",
-                not_done="nothing was recorded",
-                hint="use the newer opsagent that wrote it",
-            )
 
 
 def _real_home() -> str:

@@ -244,8 +244,12 @@ def test_folder_of_a_newer_version_is_left_alone(tmp_path):
     path = tmp_path / "state"
     StateFolder.open(str(path))
     (path / "format").write_text("2\n")
-    with pytest.raises(StateError, match="has format 2"):
-        StateFolder.open(str(path))
+    folder = StateFolder.open(str(path))
+    with pytest.raises(StateUnwritable, match="has format 2"), folder.locked(1):
+        pass
+    with pytest.raises(StateUnwritable, match="has format 2"), folder.folder("x", create=True):
+        pass
+    assert sorted(os.listdir(path)) == ["format", "lock"]
     (path / "format").write_text("one\n")
     with pytest.raises(StateDamaged):
         StateFolder.open(str(path))
