@@ -83,6 +83,30 @@ class _Stopped:
         self.outcome = outcome
 
 
+def consented(question: str) -> bool:
+    """Asks about something that a person started here. True only for the typed word `yes`."""
+    try:
+        with _keys():
+            write(f"\n{question} Type yes and Enter; anything else changes nothing: ", to_stderr=True)
+            return _line("", time.monotonic() + TIMEOUT_S) == "yes"
+    except (OSError, termios.error):
+        return False
+
+
+def paged(text: str) -> None:
+    """Writes a text on standard output, waiting for Enter after each page, where a person looks on; else all at once.
+
+    Raises:
+        KeyboardInterrupt: the person stopped reading.
+    """
+    if not (sys.stdout.isatty() and os.isatty(0)):
+        write(text)
+        return
+    with _keys():
+        if _paged(text, *window(), time.monotonic() + TIMEOUT_S, to_stderr=False) is not None:
+            raise KeyboardInterrupt
+
+
 def window() -> tuple[int, int]:
     """Columns and lines of the terminal; 0×0, or none, counts as 80×24."""
     try:
@@ -109,7 +133,7 @@ def _keys() -> Iterator[None]:
             termios.tcsetattr(0, termios.TCSAFLUSH, before)
 
 
-def _paged(text: str, columns: int, lines: int, deadline: float) -> str | None:
+def _paged(text: str, columns: int, lines: int, deadline: float, *, to_stderr: bool = True) -> str | None:
     """Writes the text, waiting for Enter after each page; an outcome when the person stopped reading."""
     rows = max(4, lines - 2)
     left = rows
@@ -123,7 +147,7 @@ def _paged(text: str, columns: int, lines: int, deadline: float) -> str | None:
             if typed:
                 return CANCELLED
             left = rows
-        write(line, to_stderr=True)
+        write(line, to_stderr=to_stderr)
         left -= needed
     return None
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import execution
 from cli import surroundings
-from cli.consent import consented
+from cli.ask import consented
 from cli.keeping_config import LEAST_MB, MOST_DAYS, MOST_MB
 from cli.opsx_approve import require_person
 from cli.report import line, safe, write

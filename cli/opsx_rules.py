@@ -109,7 +109,7 @@ def trust(parsed: Parsed, words: list[str]) -> int:
     if not lowering:
         write(f"{safe(path)} lowers nothing, so it counts without trust\n")
         return 0
-    from cli.consent import consented, paged
+    from cli.ask import consented, paged
 
     paged(_asked(path, found.digest, lowering))
     if not consented("trust this file?"):

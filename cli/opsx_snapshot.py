@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import execution
 from capabilities.rollback_shapes import created_object, listed_object, plan_object, result_object, snapshot_object
 from cli import surroundings
-from cli.consent import consented, paged
+from cli.ask import consented, paged
 from cli.report import as_typed, line, safe, write
 from guard.errors import NotPermitted, UsageError
 from guard.saved import Action, State

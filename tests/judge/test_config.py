@@ -166,10 +166,10 @@ def test_rules_count_and_lower_only_with_trust(place, monkeypatch, capsys):
     assert [rule.id for rule in found.rules] == ["site.payments"]
     assert "opsx rules trust" in found.problems[0]
     monkeypatch.setattr(surroundings, "actor", lambda: Actor.PERSON)
-    monkeypatch.setattr("cli.consent.consented", lambda question: False)
+    monkeypatch.setattr("cli.ask.consented", lambda question: False)
     assert _rules("trust", str(file)) == 3
     assert len(config.load().rules) == 1
-    monkeypatch.setattr("cli.consent.consented", lambda question: True)
+    monkeypatch.setattr("cli.ask.consented", lambda question: True)
     assert _rules("trust", str(file)) == 0
     shown = capsys.readouterr().out
     assert "deployctl status *" in shown and "sha256" in shown
@@ -185,7 +185,7 @@ def test_trust_is_on_record_before_it_counts(place, monkeypatch):
 
     file = _put(place / "rules" / "mine.toml", GOOD)
     monkeypatch.setattr(surroundings, "actor", lambda: Actor.PERSON)
-    monkeypatch.setattr("cli.consent.consented", lambda question: True)
+    monkeypatch.setattr("cli.ask.consented", lambda question: True)
     _rules("trust", str(file))
     entry = next(entry for entry in open_store(Redactor()).entries() if entry["kind"] == "rules_trusted")
     assert entry["file"] == str(file) and len(str(entry["digest"])) == 64 and entry["actor"] == "person"
