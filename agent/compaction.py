@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from agent.compacting import Item, briefly, clipped, placeholder, rules_of
 from agent.messages import Assistant, Note, Result, User
+from agent.shortening import NOTHING, Item, Size, Sized, briefly, clipped, placeholder, rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,7 +136,20 @@ class _LeftOut:
     executions: dict[str, None] = field(default_factory=dict)
     rules: dict[str, None] = field(default_factory=dict)
 
+    def count(self, message: Message) -> None:
+        """Takes note of one more."""
+        if isinstance(message, Assistant):
+            self.replies += 1
+            self.calls += len(message.calls)
+        elif isinstance(message, User):
+            self.questions += 1
+            self.rules.update(dict.fromkeys(rules_of(message.text)))
+        elif isinstance(message, Result) and message.execution:
+            self.executions.pop(message.execution, None)  # the newest stands last
+            self.executions[message.execution] = None
+
     def note(self) -> Note:
+        """What takes their place."""
         parts = [
             f"To save room the oldest part of this conversation is left out here: {self.replies} of your replies, "
             f"{self.calls} tool calls, {self.questions} messages of the person. The log has every run: ops_executions."
@@ -156,8 +169,7 @@ class _Fold:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._items: list[Item] = []
-        self._chars = self._tokens = 0
+        self._sized = Sized()
         self._open: set[str] = set()
         self._left_out = _LeftOut()
         self._left_out_item: Item | None = None
@@ -169,7 +181,7 @@ class _Fold:
     def take(self, message: Message) -> None:
         """Adds the next message. What was sent before is made smaller only where no call waits for its result."""
         self.taken += 1
-        self._insert(len(self._items), Item(message))
+        self._sized.insert(len(self._sized.items), Item(message))
         if isinstance(message, Assistant):
             self._open.update(call.id for call in message.calls)
         elif isinstance(message, Result):
@@ -187,40 +199,17 @@ class _Fold:
             notes.append("the oldest part of this conversation is sent shortened; its file has all of it")
         fits = self._full() <= 1.0
         if not fits:
+            size, tokens = self._sized.size, self._limits.tokens
+            of_window = f", about {size.tokens:,} tokens of {tokens:,}" if tokens else ""
             notes.append(
-                f"what has to be sent is too long: {self._chars:,} characters of at most {self._limits.chars:,}"
-                + (f", about {self._tokens:,} tokens of {self._limits.tokens:,}" if self._limits.tokens else "")
+                f"what has to be sent is too long: {size.chars:,} characters of at most {self._limits.chars:,}{of_window}"
             )
-        return View(tuple(item.message for item in self._items), tuple(notes), fits)
+        return View(tuple(item.message for item in self._sized.items), tuple(notes), fits)
 
-    # ── how full it is ───────────────────────────────────────────────────────────────────────────────────────────
-
-    def _full(self) -> float:
-        """1.0 is at the limit."""
-        by_tokens = self._tokens / self._limits.tokens if self._limits.tokens else 0.0
-        return max(self._chars / max(1, self._limits.chars), by_tokens)
-
-    def _insert(self, at: int, item: Item) -> None:
-        self._items.insert(at, item)
-        self._chars += item.chars
-        self._tokens += item.tokens
-
-    def _put(self, item: Item, message: Message) -> None:
-        """Replaces an item's message, if that is any shorter."""
-        before = item.chars, item.tokens
-        if message is item.message or not item.shrink(message):
-            return
-        self._chars += item.chars - before[0]
-        self._tokens += item.tokens - before[1]
-        self._changed = True
-
-    def _remove(self, gone: set[int]) -> None:
-        """Takes items away, by their index."""
-        for index in gone:
-            self._chars -= self._items[index].chars
-            self._tokens -= self._items[index].tokens
-        self._items = [item for index, item in enumerate(self._items) if index not in gone]
-        self._changed = True
+    def _full(self, saved: Size = NOTHING) -> float:
+        """How full it is, 1.0 at the limit; or would be if so much were saved."""
+        chars, tokens = self._sized.size.chars - saved.chars, self._sized.size.tokens - saved.tokens
+        return max(chars / max(1, self._limits.chars), tokens / self._limits.tokens if self._limits.tokens else 0.0)
 
     # ── making it smaller ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -244,119 +233,99 @@ class _Fold:
 
     def _older(self) -> list[Item]:
         """What comes before the last messages."""
-        return self._items[:-LAST]
+        return self._sized.items[:-LAST]
 
     def _first_question(self) -> Item | None:
-        return next((item for item in self._items if isinstance(item.message, User)), None)
+        return next((item for item in self._sized.items if isinstance(item.message, User)), None)
+
+    def _shorten(self, item: Item, message: Message) -> None:
+        self._changed |= self._sized.shorten(item, message)
 
     def _results_to_placeholders(self) -> None:
         for item in self._older():
             if self._full() <= LOW:
                 return
             if isinstance(item.message, Result):
-                self._put(item, placeholder(item.message))
+                self._shorten(item, placeholder(item.message))
 
     def _texts_cut(self) -> None:
         for item in self._older():
             if self._full() <= LOW:
                 return
-            self._put(item, briefly(item.message, LONG_TEXT))
+            self._shorten(item, briefly(item.message, LONG_TEXT))
 
     def _replies_left_out(self) -> None:
         """Leaves out whole replies, each with its calls and their results."""
-        end = len(self._older())
-        gone: set[int] = set()
-        saved_chars = saved_tokens = index = 0
-        while index < end:
-            if not isinstance(self._items[index].message, Assistant):
-                index += 1
+        older = self._older()
+        gone: list[int] = []
+        saved = NOTHING
+        for index, item in enumerate(older):
+            if not isinstance(item.message, Assistant):
                 continue
             group = self._group_at(index)
-            if group.stop > end or self._waits(index):
+            waits = any(call.id in self._open for call in item.message.calls)
+            if waits or group.stop > len(older) or self._full(saved) <= LOW:
                 break
-            gone.update(group)
-            saved_chars += sum(self._items[at].chars for at in group)
-            saved_tokens += sum(self._items[at].tokens for at in group)
-            index = group.stop
-            if self._would_be(saved_chars, saved_tokens) <= LOW:
-                break
+            gone += group
+            for at in group:
+                saved = saved.plus(self._sized.items[at].size)
         self._leave_out(gone)
 
     def _group_at(self, index: int) -> range:
         """A reply with the results behind it."""
+        items = self._sized.items
         stop = index + 1
-        while stop < len(self._items) and isinstance(self._items[stop].message, Result):
+        while stop < len(items) and isinstance(items[stop].message, Result):
             stop += 1
         return range(index, stop)
-
-    def _waits(self, index: int) -> bool:
-        message = self._items[index].message
-        return isinstance(message, Assistant) and any(call.id in self._open for call in message.calls)
 
     def _words_cut(self) -> None:
         first = self._first_question()
         for item in self._older():
             if self._full() <= LOW:
                 return
-            if isinstance(item.message, User) and item is not first and len(item.message.text) > LONG_WORDS + 100:
-                rules = "\n".join(rules_of(item.message.text))
-                text = clipped(item.message.text, LONG_WORDS)
-                self._put(item, replace(item.message, text=f"{text}\n{clipped(rules, LONG_WORDS)}".rstrip("\n")))
+            message = item.message
+            if isinstance(message, User) and item is not first and clipped(message.text, LONG_WORDS) != message.text:
+                rules = clipped("\n".join(rules_of(message.text)), LONG_WORDS)
+                text = f"{clipped(message.text, LONG_WORDS)}\n{rules}".rstrip("\n")
+                self._shorten(item, replace(message, text=text))
 
     def _words_left_out(self) -> None:
         first = self._first_question()
-        gone: set[int] = set()
-        saved_chars = saved_tokens = 0
+        gone: list[int] = []
+        saved = NOTHING
         for index, item in enumerate(self._older()):
+            if self._full(saved) <= LOW:
+                break
             if isinstance(item.message, User) and item is not first:
-                gone.add(index)
-                saved_chars += item.chars
-                saved_tokens += item.tokens
-                if self._would_be(saved_chars, saved_tokens) <= LOW:
-                    break
+                gone.append(index)
+                saved = saved.plus(item.size)
         self._leave_out(gone)
 
     def _last_ones_cut(self, longest: int) -> None:
-        """Cuts what is left, results first; the first question's words stay."""
+        """Cuts whatever is left, results first; the first question's words stay."""
+        results = [item for item in self._sized.items if isinstance(item.message, Result)]
+        others = [item for item in self._sized.items if isinstance(item.message, (Assistant, User))]
         first = self._first_question()
-        for kinds in (Result, (Assistant, User)):
-            for item in list(self._items):
-                if self._full() <= 1.0:
-                    return
-                message = item.message
-                if isinstance(message, kinds) and isinstance(message, Result):
-                    self._put(item, replace(message, text=clipped(message.text, longest)))
-                elif isinstance(message, kinds):
-                    short = briefly(message, longest)
-                    if isinstance(short, User) and item is not first:
-                        short = replace(short, text=clipped(short.text, longest))
-                    self._put(item, short)
+        for item in (*results, *others):
+            if self._full() <= 1.0:
+                return
+            short = briefly(item.message, longest)
+            if isinstance(short, Result) or (isinstance(short, User) and item is not first):
+                short = replace(short, text=clipped(short.text, longest))
+            self._shorten(item, short)
 
-    def _would_be(self, chars: int, tokens: int) -> float:
-        """How full it would be without so much."""
-        by_tokens = (self._tokens - tokens) / self._limits.tokens if self._limits.tokens else 0.0
-        return max((self._chars - chars) / max(1, self._limits.chars), by_tokens)
-
-    def _leave_out(self, gone: set[int]) -> None:
+    def _leave_out(self, gone: Sequence[int]) -> None:
         """Takes messages out of the view and counts them in the one note that speaks of them."""
         if not gone:
             return
-        counted = self._left_out
-        for index in sorted(gone):
-            message = self._items[index].message
-            if isinstance(message, Assistant):
-                counted.replies += 1
-                counted.calls += len(message.calls)
-            elif isinstance(message, Result) and message.execution:
-                counted.executions.pop(message.execution, None)
-                counted.executions[message.execution] = None
-            elif isinstance(message, User):
-                counted.questions += 1
-                counted.rules.update(dict.fromkeys(rules_of(message.text)))
-        if self._left_out_item is not None:
-            gone = gone | {at for at, item in enumerate(self._items) if item is self._left_out_item}
-        self._remove(gone)
-        self._left_out_item = Item(counted.note())
+        items = self._sized.items
+        for index in gone:
+            self._left_out.count(items[index].message)
+        before = [index for index, item in enumerate(items) if item is self._left_out_item]
+        self._sized.remove({*gone, *before})
+        self._changed = True
+        self._left_out_item = Item(self._left_out.note())
         first = self._first_question()
-        at = next((index + 1 for index, item in enumerate(self._items) if item is first), 0)
-        self._insert(at, self._left_out_item)
+        at = next((index + 1 for index, item in enumerate(self._sized.items) if item is first), 0)
+        self._sized.insert(at, self._left_out_item)

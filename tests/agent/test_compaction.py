@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.compacting import measure, placeholder, rules_of
 from agent.compaction import LAST, Compactor, Limits, view
 from agent.messages import Assistant, Note, Result, ToolCall, User, open_calls
+from agent.shortening import placeholder, rules_of, size_of
 from tests.agent.sessions.stories import conversations
 
 SLOW = settings(
@@ -18,8 +18,8 @@ LONG = conversations(longest=3_000, most_turns=8, text_chars=120)
 CHARS = st.sampled_from([300, 1_500, 4_000, 9_000])
 
 
-def size_of(messages):
-    return sum(measure(message)[0] for message in messages)
+def chars_of(messages):
+    return sum(size_of(message).chars for message in messages)
 
 
 def turn(number, *, output=3_000, words="what now?", reply="done"):
@@ -130,8 +130,8 @@ def test_small_window_counts_tokens_and_chinese_counts_more():
     assert limits.tokens == 3_200
     assert view(plain, limits=limits).messages == tuple(plain)
     assert view(chinese, limits=limits).messages != tuple(chinese)
-    assert measure(User("磁" * 100))[1] >= 100
-    assert measure(User("x" * 350))[1] in range(100, 112)
+    assert size_of(User("磁" * 100)).tokens >= 100
+    assert size_of(User("x" * 350)).tokens in range(100, 112)
 
 
 @pytest.mark.parametrize(("window", "room"), [(0, 0), (1, 1), (4_096, 1_024), (12_000, 3_000), (200_000, 172_000)])
@@ -149,7 +149,9 @@ def test_what_cannot_fit_says_so():
 def test_tightened_limits_send_about_half():
     messages = conversation(40)
     wide, tight = Limits(), Limits().tightened()
-    assert size_of(view(messages, limits=tight).messages) <= tight.chars < size_of(view(messages, limits=wide).messages)
+    assert (
+        chars_of(view(messages, limits=tight).messages) <= tight.chars < chars_of(view(messages, limits=wide).messages)
+    )
 
 
 def test_untrusted_mark_survives_a_placeholder():
@@ -177,8 +179,8 @@ def test_rules_are_found_by_their_words(text, rules):
 @given(LONG, CHARS)
 def test_view_fits_or_says_that_it_cannot(messages, chars):
     seen = view(messages, limits=Limits(chars=chars))
-    assert seen.fits == (size_of(seen.messages) <= chars)
-    if size_of(messages) <= chars:
+    assert seen.fits == (chars_of(seen.messages) <= chars)
+    if chars_of(messages) <= chars:
         assert seen.messages == tuple(messages)
 
 
@@ -229,7 +231,7 @@ def test_each_view_begins_with_the_one_before_but_for_a_few_moments(messages, ch
             moments += 1
         before = seen.messages if seen.fits else ()
     # Each moment frees a fifth of the room at least, so that as much has to be said before the next one.
-    assert moments <= size_of(messages) / (chars * 0.2) + 1
+    assert moments <= chars_of(messages) / (chars * 0.2) + 1
 
 
 @SLOW

@@ -7,7 +7,7 @@ import pytest
 from tests.sources import imports, names, within
 
 PURE = (
-    "agent.compacting",
+    "agent.shortening",
     "agent.compaction",
     "agent.messages",
     "agent.sessions.cleaning",
@@ -29,7 +29,7 @@ def test_pure_modules_reach_nothing_outside(name):
 @pytest.mark.parametrize("name", [*PURE, "agent.sessions.lock", "agent.sessions.store", "agent.sessions.transcript"])
 def test_conversations_on_disk_know_no_tool_no_brain_and_no_execution(name):
     known = (
-        "agent.compacting",
+        "agent.shortening",
         "agent.compaction",
         "agent.messages",
         "agent.sessions",

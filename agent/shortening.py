@@ -1,16 +1,18 @@
-"""How one message is measured and made shorter, for `agent.compaction`. Pure."""
+"""How messages are measured, and one of them is made shorter, for `agent.compaction`. Pure."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.messages import Assistant, Result, ToolCall, User
 from capabilities.bounded import cut_text
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from agent.messages import Message
 
 CHARS_A_TOKEN = 3.5
@@ -33,26 +35,66 @@ _RULE = re.compile(
 )
 
 
-class Item:
-    """A message and its measure."""
+class Size(NamedTuple):
+    """How much something takes in a request."""
 
-    __slots__ = ("chars", "message", "tokens")
+    chars: int = 0
+    tokens: int = 0
+    """Estimated."""
+
+    def plus(self, other: Size) -> Size:
+        return Size(self.chars + other.chars, self.tokens + other.tokens)
+
+    def minus(self, other: Size) -> Size:
+        return Size(self.chars - other.chars, self.tokens - other.tokens)
+
+
+NOTHING = Size()
+
+
+class Item:
+    """A message and its size."""
+
+    __slots__ = ("message", "size")
 
     def __init__(self, message: Message) -> None:
         self.message = message
-        self.chars, self.tokens = measure(message)
+        self.size = size_of(message)
 
-    def shrink(self, message: Message) -> bool:
-        """Takes another message in place of this one if it is shorter in characters and no longer in tokens."""
-        chars, tokens = measure(message)
-        if chars >= self.chars or tokens > self.tokens:
+
+class Sized:
+    """Messages in order, and how much they are together."""
+
+    __slots__ = ("items", "size")
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.size = NOTHING
+
+    def insert(self, at: int, item: Item) -> None:
+        self.items.insert(at, item)
+        self.size = self.size.plus(item.size)
+
+    def shorten(self, item: Item, message: Message) -> bool:
+        """Puts a message in the place of an item's, and says whether that is shorter; else nothing changes."""
+        if message is item.message:
             return False
-        self.message, self.chars, self.tokens = message, chars, tokens
+        size = size_of(message)
+        if size.chars >= item.size.chars or size.tokens > item.size.tokens:
+            return False
+        self.size = self.size.minus(item.size).plus(size)
+        item.message, item.size = message, size
         return True
 
+    def remove(self, gone: Collection[int]) -> None:
+        """Takes items away, by their index."""
+        for index in gone:
+            self.size = self.size.minus(self.items[index].size)
+        self.items = [item for index, item in enumerate(self.items) if index not in gone]
 
-def measure(message: Message) -> tuple[int, int]:
-    """Characters and estimated tokens that a message takes in a request."""
+
+def size_of(message: Message) -> Size:
+    """What a message takes in a request."""
     if isinstance(message, User):
         texts = [message.text, *message.attachments]
     elif isinstance(message, Assistant):
@@ -66,7 +108,7 @@ def measure(message: Message) -> tuple[int, int]:
     text = "".join(texts)
     beyond = 0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore"))
     chars = len(text) + BESIDE_CHARS * (1 if len(texts) < 3 else len(texts))
-    return chars, int((chars - beyond) / CHARS_A_TOKEN) + beyond + 1
+    return Size(chars, int((chars - beyond) / CHARS_A_TOKEN) + beyond + 1)
 
 
 def clipped(text: str, longest: int) -> str:
