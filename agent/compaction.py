@@ -200,9 +200,9 @@ class _Fold:
         fits = self._full() <= 1.0
         if not fits:
             size, tokens = self._sized.size, self._limits.tokens
-            of_window = f", about {size.tokens:,} tokens of {tokens:,}" if tokens else ""
+            of_window = f", about {size.tokens:,} of {tokens:,} tokens" if tokens else ""
             notes.append(
-                f"what has to be sent is too long: {size.chars:,} characters of at most {self._limits.chars:,}{of_window}"
+                f"what has to be sent is too long: {size.chars:,} of {self._limits.chars:,} characters{of_window}"
             )
         return View(tuple(item.message for item in self._sized.items), tuple(notes), fits)
 
