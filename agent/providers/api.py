@@ -1,4 +1,4 @@
-"""What both wire formats share: send, mend a request that the API does not take, read the answer whole or in events."""
+"""What both wire formats share: send, learn what a server does not take, read its answer whole or in events."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent.providers import validate
-from agent.providers.base import BrainError, BrainUnreachable, Reply
-from agent.providers.failures import BODY_BYTES, NOT_DONE, failure, read_body, said_in, too_long
+from agent.providers.base import NOT_USED, BrainError, BrainUnreachable, Reply
+from agent.providers.failures import BODY_BYTES, failure, read_body, said_in, too_long
 from agent.providers.gather import Gathering
 from agent.providers.http import Http
 from agent.providers.sse import EVENT_BYTES, EventTooLong, server_events
@@ -107,7 +107,8 @@ class Api(ABC):
     def _lesson(self, said: Said) -> str:
         """What this refusal teaches about the server that `_request` can heed, in a few words; "" for nothing."""
 
-    def _keep(self, reply: Reply, gathering: Gathering) -> None:  # noqa: B027 - most have nothing to keep
+    @abstractmethod
+    def _keep(self, reply: Reply, gathering: Gathering) -> None:
         """Remembers what the API wants back together with the calls of this reply."""
 
     def _learned(self, lesson: str) -> bool:
@@ -134,7 +135,7 @@ class Api(ABC):
         if kind == "text/event-stream":
             yield from self._read_events(answer, gathering)
         else:
-            yield from self._whole(self._whole_value(answer.body(), kind, gathering), gathering)
+            yield from self._whole(self._whole_value(answer.body(), gathering), gathering)
         if rest := gathering.rest():
             yield rest
         answer.settle()
@@ -157,7 +158,7 @@ class Api(ABC):
         except EventTooLong:
             raise self._fault(f"one event is longer than {EVENT_BYTES:,} bytes") from None
         if not gathering.stop:
-            raise BrainUnreachable(f"{self.name} broke off in the middle of its reply", not_done=NOT_DONE)
+            raise BrainUnreachable(f"{self.name} broke off in the middle of its reply", not_done=NOT_USED)
 
     def _values(self, event: ServerEvent, gathering: Gathering) -> Iterator[dict[str, Any]]:
         text = gathering.decode(event.data)
@@ -176,7 +177,7 @@ class Api(ABC):
                 raise failure(self._endpoint, self._redactor, 0, said_in(value))
             yield value
 
-    def _whole_value(self, body: bytes, kind: str, gathering: Gathering) -> dict[str, Any]:
+    def _whole_value(self, body: bytes, gathering: Gathering) -> dict[str, Any]:
         value = self._value(body, gathering)
         if not isinstance(value, dict):
             raise self._fault(f"the reply is {validate.kind_of(value)}, not an object")
@@ -196,7 +197,7 @@ class Api(ABC):
             ) from None
 
     def _fault(self, words: str, *, hint: str = "") -> BrainError:
-        return BrainError(f"{self.name} sent what cannot be used: {words}", not_done=NOT_DONE, hint=hint)
+        return BrainError(f"{self.name} sent what cannot be used: {words}", not_done=NOT_USED, hint=hint)
 
     def _standing(self, reply: Reply) -> Iterator[str]:
         """What a person should know and what stays true; each is said once."""

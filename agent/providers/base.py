@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from guard.ports import Cancel
 
 
+NOT_USED = "nothing of this reply was used"
+"""What was not done when a reply failed, however far it had come."""
+
+
 class BrainError(GuardError):
     """A brain answered with something that cannot be used."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.providers import validate
 from agent.providers.base import (
+    NOT_USED,
     BrainBusy,
     BrainError,
     BrainUnreachable,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 SHOWN_CHARS = 400
 BODY_BYTES = 65_536
 LONGEST_WAIT_S = 86_400.0
-NOT_DONE = "nothing of this reply was used"
 HINT = "opsagent doctor asks each brain and says what is missing"
 
 _TOO_LONG = re.compile(
@@ -125,19 +125,19 @@ def _kind(endpoint: Endpoint, status: int, said: Said, message: str, headers: Ma
             hint="if the address is right, make it the base_url",
         )
     if status == 413 or (status in (0, 400, 422, 500) and too_long(said)):
-        return ContextOverflow(message, not_done=NOT_DONE, hint="a shorter conversation fits; /compact, or a new one")
+        return ContextOverflow(message, not_done=NOT_USED, hint="a shorter conversation fits; /compact, or a new one")
     if status == 402 or (status in (0, 400, 403, 429) and _NO_MONEY.search(about)):
-        return KeyRefused(message, not_done=NOT_DONE, hint="the account has no credit left")
+        return KeyRefused(message, not_done=NOT_USED, hint="the account has no credit left")
     if status in (429, 529) or (status in (0, 500, 503) and any(word in about.lower() for word in _BUSY)):
-        return BrainBusy(message, not_done=NOT_DONE, hint="it may work in a moment")
+        return BrainBusy(message, not_done=NOT_USED, hint="it may work in a moment")
     if status in (401, 403) or (status == 0 and any(word in said.kind for word in _KEY)):
-        return KeyRefused(message, not_done=NOT_DONE, hint=f"check where the key of {endpoint.name} comes from")
+        return KeyRefused(message, not_done=NOT_USED, hint=f"check where the key of {endpoint.name} comes from")
     if status in (0, 408, 409, 425) or status >= 500:
         if status == 0 and any(word in said.kind for word in _REQUEST):
-            return RequestRefused(message, not_done=NOT_DONE, hint=HINT)
-        return BrainUnreachable(message, not_done=NOT_DONE, hint=HINT)
+            return RequestRefused(message, not_done=NOT_USED, hint=HINT)
+        return BrainUnreachable(message, not_done=NOT_USED, hint=HINT)
     hint = "check base_url and model" if status in (404, 405) else HINT
-    return RequestRefused(message, not_done=NOT_DONE, hint=hint)
+    return RequestRefused(message, not_done=NOT_USED, hint=hint)
 
 
 def too_long(said: Said) -> bool:

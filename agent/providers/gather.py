@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.messages import Assistant, ToolCall
 from agent.providers import printed, validate
-from agent.providers.base import BrainError, Reply, Sent, Tokens
+from agent.providers.base import NOT_USED, BrainError, Reply, Sent, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 TEXT_CHARS = 8 * 1024 * 1024
 MOST_CALLS = 128
 REASONING_CHARS = 512 * 1024
-NOTHING = "nothing of this reply was used"
 THINK, END_THINK = "<think>", "</think>"
 """Around the reasoning of models whose server does not take it out of the text."""
+BLOCKS = 8
+"""So many of them are left out one after the other; more are text."""
 BLANKS = 256
 """So many blanks before the first word are waited through to see whether it is THINK."""
 
@@ -112,7 +113,7 @@ class Gathering:
         shown = self._spoken.feed(piece)
         self._chars += len(shown)
         if self._chars > TEXT_CHARS:
-            raise BrainError(f"{self._who} sent more than {TEXT_CHARS:,} characters of text", not_done=NOTHING)
+            raise BrainError(f"{self._who} sent more than {TEXT_CHARS:,} characters of text", not_done=NOT_USED)
         self._text.write(shown)
         return shown
 
@@ -127,7 +128,7 @@ class Gathering:
         found = self._parts.get(key)
         if found is None:
             if len(self._parts) >= MOST_CALLS:
-                raise BrainError(f"{self._who} wants more than {MOST_CALLS} tools in one reply", not_done=NOTHING)
+                raise BrainError(f"{self._who} wants more than {MOST_CALLS} tools in one reply", not_done=NOT_USED)
             found = self._parts[key] = Part()
         return found
 
@@ -194,7 +195,7 @@ class _Spoken:
         self._held = ""
         self._half = ""
         self._state = "start"
-        self._thought_once = False
+        self._blocks = 0
         self.broken = False
 
     def feed(self, piece: str) -> str:
@@ -207,33 +208,45 @@ class _Spoken:
         if self._state == "said":
             return piece
         self._held += piece
-        return self._begun() if self._state == "start" else self._thought()
+        while self._blocks < BLOCKS:
+            if self._state == "start" and not self._opens():
+                break
+            if self._state == "thinking" and not self._closes():
+                return ""
+        if self._state == "start" and self._undecided():
+            return ""
+        self._state, said, self._held = "said", self._held, ""
+        return said
 
     def flush(self) -> str:
         rest = self._held if self._state == "start" else ""
         self._held = ""
         return rest + (self._mended(self._half) if self._half else "")
 
-    def _begun(self) -> str:
-        if self._thought_once:
+    def _opens(self) -> bool:
+        """Whether a block of reasoning begins here; it is then left out from here on."""
+        if self._blocks:
+            # The lines between a block and what follows belong to neither.
             self._held = self._held.lstrip("\r\n")
         word = self._held.lstrip()
-        if word.startswith(THINK):
-            self._state, self._held = "thinking", word[len(THINK) :]
-            return self._thought()
-        if THINK.startswith(word) and len(self._held) < BLANKS:
-            return ""
-        self._state, said, self._held = "said", self._held, ""
-        return said
+        if not word.startswith(THINK):
+            return False
+        self._state, self._held = "thinking", word[len(THINK) :]
+        return True
 
-    def _thought(self) -> str:
+    def _closes(self) -> bool:
+        """Whether the block ends here; else all but what may be the half of its end is dropped."""
         before, end, after = self._held.partition(END_THINK)
         if not end:
             self._held = before[-len(END_THINK) :]
-            return ""
-        # What follows may be another block; the lines between belong to neither.
-        self._state, self._held, self._thought_once = "start", after, True
-        return self._begun()
+            return False
+        self._state, self._held = "start", after
+        self._blocks += 1
+        return True
+
+    def _undecided(self) -> bool:
+        """Whether what is there may still become a block."""
+        return self._blocks < BLOCKS and THINK.startswith(self._held.lstrip()) and len(self._held) < BLANKS
 
     def _mended(self, piece: str) -> str:
         mended = validate.whole(piece)

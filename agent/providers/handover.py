@@ -58,10 +58,14 @@ class Handover:
             self._signal()
 
     def wait(self, cancel: Cancel, most_s: float) -> bool:
-        """Waits until there is something to take, or the end, or `cancel`, or the time is over: False only then."""
+        """Waits until there is something to take, or the end, or `cancel`, or the time is over: False only then.
+
+        A token without a descriptor is one that nobody sets.
+        """
         with selectors.DefaultSelector() as selector:
             selector.register(self._reads, selectors.EVENT_READ)
-            selector.register(cancel.fileno(), selectors.EVENT_READ)
+            if cancel.fileno() >= 0:
+                selector.register(cancel.fileno(), selectors.EVENT_READ)
             return bool(selector.select(most_s))
 
     def take(self) -> tuple[bytes, bool]:

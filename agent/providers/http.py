@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from agent.providers.base import BrainError, BrainUnreachable
+from agent.providers.base import NOT_USED, BrainError, BrainUnreachable
 from agent.providers.endpoint import WRITE_S, Endpoint
 from agent.providers.handover import Gone, Handover, until_end
 from agent.providers.inflate import BadEncoding, inflated
@@ -64,10 +64,10 @@ class Answer:
             for piece in inflated(self._exchange.pieces(self._cancel), self.headers.get("content-encoding", "")):
                 read += len(piece)
                 if read > ANSWER_BYTES:
-                    raise BrainError(f"{self._exchange.who} sent more than {ANSWER_BYTES:,} bytes", not_done=NOTHING)
+                    raise BrainError(f"{self._exchange.who} sent more than {ANSWER_BYTES:,} bytes", not_done=NOT_USED)
                 yield piece
         except BadEncoding as fault:
-            raise BrainError(f"{self._exchange.who}: {fault}", not_done=NOTHING) from None
+            raise BrainError(f"{self._exchange.who}: {fault}", not_done=NOT_USED) from None
 
     def body(self, most: int = BODY_BYTES) -> bytes:
         """The whole body. Raises what `pieces` raises, and BrainError beyond `most` bytes."""
@@ -76,7 +76,7 @@ class Answer:
             parts.append(piece)
             size += len(piece)
             if size > most:
-                raise BrainError(f"{self._exchange.who} sent more than {most:,} bytes in one piece", not_done=NOTHING)
+                raise BrainError(f"{self._exchange.who} sent more than {most:,} bytes in one piece", not_done=NOT_USED)
         return b"".join(parts)
 
     def settle(self) -> None:
@@ -94,9 +94,6 @@ class Answer:
         except BrainError:
             pass
         return data[:most]
-
-
-NOTHING = "nothing of this reply was used"
 
 
 class Http:
@@ -275,7 +272,7 @@ class _Exchange:
 
     def _require_going(self, cancel: Cancel) -> None:
         if cancel.is_set():
-            raise Cancelled("interrupted while the brain was answering", not_done=NOTHING)
+            raise Cancelled("interrupted while the brain was answering", not_done=NOT_USED)
 
     def abort(self) -> None:
         """Wakes the thread wherever it is: in a read, in a write, or before the next step. It ends by itself."""
@@ -367,13 +364,13 @@ def failure_of(error: BaseException, endpoint: Endpoint, redact: Callable[[str],
     if any(isinstance(one, ssl.SSLError) for one in chain):
         found = BrainUnreachable(
             f"{who}: TLS failed: {words}",
-            not_done=NOTHING,
+            not_done=NOT_USED,
             hint='ca_bundle = "/path/ca.pem" in its entry, or SSL_CERT_FILE, for a certificate of your own',
         )
         found.retryable = False
         return found
     if isinstance(error, TimeoutError) or name in ("ReadTimeout", "WriteTimeout", "PoolTimeout"):
-        return BrainUnreachable(f"{who}: nothing came for {endpoint.idle_s:g} s", not_done=NOTHING, hint=HINT)
+        return BrainUnreachable(f"{who}: nothing came for {endpoint.idle_s:g} s", not_done=NOT_USED, hint=HINT)
     if name == "ConnectTimeout":
         return BrainUnreachable(
             f"{who}: no connection within {endpoint.connect_s:g} s", not_done="nothing was sent", hint=HINT
@@ -382,5 +379,5 @@ def failure_of(error: BaseException, endpoint: Endpoint, redact: Callable[[str],
         what = "the proxy" if name == "ProxyError" else "no connection"
         return BrainUnreachable(f"{who}: {what}: {words}", not_done="nothing was sent", hint=HINT)
     if name in ("ReadError", "WriteError", "RemoteProtocolError", "CloseError", "ConnectionError", "Gone"):
-        return BrainUnreachable(f"{who}: the connection broke: {words or name}", not_done=NOTHING, hint=HINT)
-    return BrainError(f"{who}: {name}: {words}", not_done=NOTHING, hint=HINT)
+        return BrainUnreachable(f"{who}: the connection broke: {words or name}", not_done=NOT_USED, hint=HINT)
+    return BrainError(f"{who}: {name}: {words}", not_done=NOT_USED, hint=HINT)

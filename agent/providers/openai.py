@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.providers import validate
 from agent.providers.api import Api
-from agent.providers.base import BrainBusy, BrainUnreachable, Tokens
+from agent.providers.base import NOT_USED, BrainBusy, BrainUnreachable, Tokens
 from agent.providers.recall import Recall
 from agent.providers.turns import UserTurn, turns, wire_id
 
@@ -163,9 +163,9 @@ class OpenAI(Api):
         if gathering.stop == "refused":
             return "refused"
         if reason in BROKEN_STOPS:
-            raise BrainUnreachable(f"{self.name} broke off: {reason}", not_done="nothing of this reply was used")
+            raise BrainUnreachable(f"{self.name} broke off: {reason}", not_done=NOT_USED)
         if reason in BUSY_STOPS:
-            raise BrainBusy(f"{self.name} has too much to do: {reason}", not_done="nothing of this reply was used")
+            raise BrainBusy(f"{self.name} has too much to do: {reason}", not_done=NOT_USED)
         if reason.lower() not in STOPS:
             gathering.note(f"the reply ended for a reason that is not known here: {ascii(reason)[:60]}")
         return STOPS.get(reason.lower(), "end")

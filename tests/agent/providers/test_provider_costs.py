@@ -179,6 +179,19 @@ def test_a_stop_ends_the_wait_for_a_writer_that_says_nothing():
     token.close()
 
 
+def test_a_token_without_a_descriptor_is_never_set():
+    class Never:
+        is_set = staticmethod(lambda: False)
+        fileno = staticmethod(lambda: -1)
+
+    handover = Handover()
+    handover.put(b"x")
+    handover.end()
+    assert list(until_end(handover, Never(), 30.0)) == [b"x"]
+    assert handover.wait(Never(), 30.0)
+    handover.close()
+
+
 def test_nothing_at_all_is_a_time_out(cancel):
     handover = Handover()
     with pytest.raises(TimeoutError):

@@ -216,6 +216,16 @@ def test_reasoning_inside_the_text_is_left_out(talk, stream):
     assert "".join(pieces) == reply.text == "All is well."
 
 
+def test_several_blocks_of_reasoning_are_left_out_and_endless_ones_cost_little(talk, stream):
+    _, api = talk(
+        Say("<think>a</think>\n<think>b</think>x", split=4),
+        Say("<think></think>" * 50_000, split=99_999),
+        stream=stream,
+    )
+    assert ask(api)[1].text == "x"
+    assert ask(api)[1].text.startswith("<think>")
+
+
 @pytest.mark.parametrize("text", ["<thi", "< think>x", "  <b>x</b>", "a <think>b</think>", "   "])
 def test_text_that_only_looks_like_reasoning_stays(talk, stream, text):
     _, api = talk(Say(text, split=1), stream=stream)
