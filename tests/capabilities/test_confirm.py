@@ -25,6 +25,8 @@ from guard.errors import ApprovalChanged, NotPermitted, UsageError
 from guard.hands.cancel import CancelToken
 from tests.capabilities.world import asked, call_in, guard_in
 
+pytestmark = pytest.mark.guarantee("G-MCP-CONSENT")
+
 
 class Person:
     """Answers every ask the same way, and remembers what was shown."""

@@ -7,6 +7,8 @@ import pytest
 from capabilities.consent import YES
 from tests.mcp.talk import Peer
 
+pytestmark = pytest.mark.guarantee("G-HOST-PROMPT")
+
 CAN_ASK = {"capabilities": {"elicitation": {}}}
 
 

@@ -22,6 +22,7 @@ def enforced():
         pytest.fail("this kernel enforces nothing; the fall back is tested in test_mcp_unenforced.py")
 
 
+@pytest.mark.guarantee("G-MCP-WIRE")
 @pytest.mark.parametrize(
     "text",
     [
@@ -57,6 +58,7 @@ def test_a_daemon_is_gone_with_its_command_and_holds_up_nothing(tmp_path):
         until(lambda: not running(f"sleep\0{mark}"))
 
 
+@pytest.mark.guarantee("G-MCP-BOUNDED")
 def test_a_flood_of_output_is_taken_in_bounded_memory(tmp_path):
     with Peer(tmp_path / "h") as peer:
         peer.structured("bash", command="echo warm")
@@ -92,6 +94,7 @@ def _field(pid: int, name: str) -> int:
     raise AssertionError(name)
 
 
+@pytest.mark.guarantee("G-MCP-APART")
 def test_the_hosts_environment_reaches_no_command(tmp_path):
     secret = "sk-ant-api03-" + "q7Zk" * 8
     env = {"ANTHROPIC_API_KEY": secret, "CLAUDECODE": "1", "HOST_TOKEN": "t0psecretvalue99", "LD_PRELOAD": ""}
@@ -106,6 +109,7 @@ def test_the_hosts_environment_reaches_no_command(tmp_path):
         assert secret not in json.dumps(peer.structured("bash", command=f"echo {secret}")["stdout"])
 
 
+@pytest.mark.guarantee("G-MCP-APART")
 def test_a_client_sees_that_another_ran_something_but_not_what_it_printed(tmp_path):
     home = tmp_path / "h"
     with Peer(home) as one, Peer(home) as other:
@@ -122,6 +126,7 @@ def test_a_client_sees_that_another_ran_something_but_not_what_it_printed(tmp_pa
         assert "the-very-end" not in json.dumps(other.structured("bash", command=f"tail -n 1 {got['output_file']}"))
 
 
+@pytest.mark.guarantee("G-MCP-APART")
 def test_where_the_configuration_says_so_clients_read_each_others_saved_outputs_and_nothing_more(tmp_path):
     home = tmp_path / "h"
     with Peer(home) as one, Peer(home, options=("share",)) as other:
@@ -138,6 +143,7 @@ def test_where_the_configuration_says_so_clients_read_each_others_saved_outputs_
         assert "the-very-end" not in json.dumps(other.structured("bash", command=f"tail -n 1 {got['output_file']}"))
 
 
+@pytest.mark.guarantee("G-MCP-APART")
 def test_the_state_folder_cannot_be_read_or_changed_through_a_tool(tmp_path):
     home = tmp_path / "h"
     with Peer(home) as peer:

@@ -68,6 +68,7 @@ def test_without_a_token_nothing_comes_before_the_answer(tmp_path):
         assert peer.notes == []
 
 
+@pytest.mark.guarantee("G-MCP-BOUNDED")
 def test_a_very_long_call_gives_a_handle_and_its_output_and_end_can_be_polled(tmp_path):
     with Peer(tmp_path / "h", handle_after_s=0.5) as peer:
         result = peer.call("bash", command="echo first; sleep 2; echo second >&2")
@@ -87,6 +88,7 @@ def test_a_very_long_call_gives_a_handle_and_its_output_and_end_can_be_polled(tm
         assert handle["execution"] in (None, runs[0]["id"])
 
 
+@pytest.mark.guarantee("G-MCP-BOUNDED")
 def test_an_answer_stays_under_40_kib_and_the_whole_can_be_paged(tmp_path):
     with Peer(tmp_path / "h") as peer:
         answer = peer.ask("tools/call", {"name": "bash", "arguments": {"command": "seq 1 60000"}})
@@ -120,6 +122,7 @@ def test_an_answer_stays_under_40_kib_and_the_whole_can_be_paged(tmp_path):
         assert (tail["content"], tail["next_offset"]) == ("59999\n60000\n", None)
 
 
+@pytest.mark.guarantee("G-MCP-BOUNDED")
 @pytest.mark.parametrize(
     "command",
     [
@@ -144,6 +147,7 @@ def test_no_kind_of_output_makes_an_answer_too_long(tmp_path, command):
         assert page["result"]["structuredContent"]["next_offset"] > 0
 
 
+@pytest.mark.guarantee("G-MCP-ENDS")
 def test_a_cancelled_call_gets_no_answer_its_command_ends_and_the_record_says_so(tmp_path):
     with Peer(tmp_path / "h") as peer:
         mark = f"61{os.getpid()}"
@@ -173,6 +177,7 @@ def test_what_is_cancelled_while_it_waits_for_a_thread_never_runs(tmp_path):
         assert not any("never" in run["command"] for run in listed["executions"])
 
 
+@pytest.mark.guarantee("G-MCP-ENDS")
 @pytest.mark.parametrize("end", ["hang up", "TERM"])
 def test_when_the_conversation_ends_what_runs_is_stopped_and_recorded(tmp_path, end):
     home, mark = tmp_path / "h", f"6{3 if end == 'TERM' else 4}{os.getpid()}"

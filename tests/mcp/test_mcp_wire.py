@@ -9,6 +9,8 @@ import pytest
 
 from tests.mcp.talk import LEGACY, MODERN_META, Peer
 
+pytestmark = pytest.mark.guarantee("G-MCP-WIRE")
+
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
