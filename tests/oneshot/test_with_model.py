@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -147,6 +149,37 @@ def test_a_no_on_the_terminal_runs_nothing(environment, tmp_path):
         finally:
             terminal.close()
     assert not made.exists() and "Then I leave it." in terminal.text
+
+
+def test_a_question_of_the_model_is_answered_on_a_line(environment):
+    with ModelServer(
+        Say(calls=[Call("ask_user", {"question": "Which service?", "options": ["nginx", "redis"]})]),
+        Say("redis it is."),
+    ) as server:
+        terminal = on_terminal(pointed(environment, "openai", server), "-p", "restart it")
+        try:
+            terminal.wait_for("answer (nothing: none)")
+            assert "Which service?" in terminal.text and "2. redis" in terminal.text
+            terminal.type("2\n")
+            assert terminal.end() == 0, terminal.text
+        finally:
+            terminal.close()
+        result = server.requests[1].json["messages"][-1]
+        assert result["role"] == "tool" and "redis" in result["content"] and "nginx" not in result["content"]
+
+
+def test_ctrl_c_while_a_person_is_asked_is_no_and_the_end(environment, tmp_path):
+    made = tmp_path / "made"
+    with ModelServer(Say(calls=[Call("ops_approve", {"command": f"touch {made}"})]), Say("never asked")) as server:
+        terminal = on_terminal(pointed(environment, "openai", server), "-p", "make the marker")
+        try:
+            terminal.wait_for("Type yes")
+            terminal.type("\x03")
+            assert terminal.end() == 130, terminal.text
+        finally:
+            terminal.close()
+        assert len(server.requests) == 1
+    assert not made.exists()
 
 
 def on_terminal(environment, *arguments):
@@ -340,6 +373,29 @@ def test_a_question_of_a_monitoring_system_never_goes_to_a_model(environment):
         code, _, err = call("opsagent", "-p", "disk", "--nagios", "--brain", "openai", env=environment)
         assert code == 2 and "need no model" in err
     assert server.requests == []
+
+
+def test_a_state_that_cannot_be_written_costs_the_record_and_not_the_answer(environment):
+    with ModelServer(Say(calls=[Call("bash", {"command": "uptime"})]), Say("It runs.")) as server:
+        environment = {**pointed(environment, "openai", server), "OPSAGENT_HOME": "/proc/self/opsagent"}
+        got, code, err = asked(environment, "-p", "is it up?")
+    assert (code, got["answer"]) == (0, "It runs.") and "not being saved" in err
+
+
+def test_without_a_model_nothing_of_models_is_loaded(environment, tmp_path):
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from cli.opsagent import main; main(['-p', 'disk']);"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert "Disk" in done.stdout
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    brains = [
+        name for name in done.stderr.split() if name.startswith(("agent.brains", "agent.providers", "agent.loop"))
+    ]
+    assert not loaded & {"httpx2", "jsonschema", "tomllib"} and brains == []
 
 
 @pytest.mark.parametrize("option", [("--continue",), ("--max-turns", "3"), ("--resume", "c-1")])
