@@ -14,6 +14,7 @@ from agent.providers.base import NOT_USED, BrainError, BrainUnreachable
 from agent.providers.endpoint import WRITE_S, Endpoint
 from agent.providers.handover import Gone, Handover, until_end
 from agent.providers.inflate import BadEncoding, inflated
+from agent.providers.proxies import proxy_for
 from capabilities.jobs import Cancelled
 
 if TYPE_CHECKING:
@@ -180,16 +181,21 @@ class Http:
             pass
 
     def _client(self) -> httpx2.Client:
+        from urllib.request import getproxies
+
         import httpx2
 
         endpoint = self._endpoint
+        proxy = proxy_for(endpoint, getproxies())
         with self._lock:
             if self._verify is None:
                 self._verify = _verification(endpoint)
             verify = self._verify
         return httpx2.Client(
             verify=verify,
-            trust_env=not endpoint.here,
+            proxy=proxy or None,
+            # What the environment says is heeded here: proxies above, certificates in `verify`.
+            trust_env=False,
             follow_redirects=False,
             timeout=httpx2.Timeout(
                 connect=endpoint.connect_s, read=endpoint.idle_s, write=WRITE_S, pool=endpoint.connect_s

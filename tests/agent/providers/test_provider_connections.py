@@ -136,6 +136,89 @@ def test_this_machine_is_never_asked_through_a_proxy(talk, monkeypatch):
     assert ask(api)[1].text == "direct"
 
 
+def test_a_socks_proxy_that_nothing_uses_does_no_harm(kind, monkeypatch):
+    with ModelServer(Say("through")) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
+        api = provider(kind, "http://models.example")
+        try:
+            assert ask(api)[1].text == "through"
+        finally:
+            api.close()
+
+
+def test_a_socks_proxy_that_would_be_used_is_said(kind, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks5h://user:proxy-pa55word@127.0.0.1:1080")
+    api = provider(kind, "https://models.example")
+    with pytest.raises(BrainUnreachable, match="'socks5h' cannot be used") as caught:
+        ask(api)
+    assert not caught.value.retryable
+    assert "pa55word" not in f"{caught.value.as_json()}"
+    api.close()
+
+
+class Tunnel:
+    """A proxy that only passes bytes on, and keeps what it could read."""
+
+    def __init__(self) -> None:
+        self.seen = b""
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self._threads = [threading.Thread(target=self._serve)]
+        self._threads[0].start()
+
+    def _serve(self) -> None:
+        try:
+            near, _ = self._listening.accept()
+        except OSError:
+            return
+        with near:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += near.recv(65_536)
+            self.seen += head
+            port = head.split()[1].rpartition(b":")[2]
+            with socket.create_connection(("127.0.0.1", int(port))) as far:
+                near.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                back = threading.Thread(target=self._pass, args=(far, near, False))
+                back.start()
+                self._pass(near, far, True)
+                back.join()
+
+    def _pass(self, source, to, keep) -> None:
+        try:
+            while data := source.recv(65_536):
+                self.seen += data if keep else b""
+                to.sendall(data)
+        except OSError:
+            pass
+        for one in (source, to):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self) -> None:
+        self._listening.close()
+        for thread in self._threads:
+            thread.join(30)
+
+
+@pytest.mark.guarantee("G-KEY-HOME")
+def test_a_proxy_reads_nothing_of_an_encrypted_request(secure, certificate, monkeypatch):
+    tunnel = Tunnel()
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{tunnel.port}")
+    # Not this machine by its name, so that the proxy is asked; the tunnel leads to it all the same.
+    api = secure(ca_bundle=str(certificate / "cert.pem"), host="models.example")
+    try:
+        assert ask(api)[1].text == "safe"
+    finally:
+        api.close()
+        tunnel.close()
+    assert tunnel.seen.startswith(b"CONNECT models.example:")
+    assert KEY.encode() not in tunnel.seen
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """Files with a certificate of its own for 127.0.0.1, and its key."""
@@ -157,7 +240,12 @@ def certificate(tmp_path_factory):
         .serial_number(1)
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName(
+                [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("models.example")]
+            ),
+            critical=False,
+        )
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
@@ -176,8 +264,8 @@ def secure(kind, certificate):
     with ModelServer(Say("safe"), Say("x" * 100, delivery=Delivery(gate=gate)), certificate=certificate) as server:
         opened = []
 
-        def start(**settings):
-            opened.append(provider(kind, url_of(kind, server), **settings))
+        def start(host="127.0.0.1", **settings):
+            opened.append(provider(kind, url_of(kind, server).replace("127.0.0.1", host), **settings))
             return opened[-1]
 
         start.gate = gate
