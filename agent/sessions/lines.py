@@ -28,6 +28,7 @@ MARK_CHARS = 32
 _PURPOSE = b"opsagent session line\n"
 _BEFORE_MARK = b',"mark":"'
 _TAIL_BYTES = len(_BEFORE_MARK) + MARK_CHARS + len(b'"}\n')
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
 _ID = re.compile(r"c-[a-z0-9-]{1,62}")
 
 
@@ -83,6 +84,11 @@ class Chain:
 def is_session_id(text: str) -> bool:
     """Whether this can be the id of a conversation, and so the name of its file."""
     return _ID.fullmatch(text) is not None
+
+
+def time_of(text: str) -> str:
+    """The text if it is a time as docs/formats.md has them, else ""."""
+    return text if _TIME.fullmatch(text) else ""
 
 
 def header_record(header: Header) -> Record:

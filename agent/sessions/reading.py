@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.sessions.cleaning import clean, clean_line
-from agent.sessions.lines import Chain, Header, damaged, header_of
+from agent.sessions.lines import Chain, Header, damaged, header_of, is_session_id, time_of
 from agent.sessions.records import BadRecord, message_of
 from guard.ledger.formats import Malformed, decoded
 from guard.redact import RULES_VERSION
@@ -32,7 +32,7 @@ class Read:
     messages: tuple[Message, ...]
     """Each as it was recorded; calls without results are still without."""
     times: tuple[str, ...]
-    """When each was written."""
+    """When each was written; "" where a foreign file says no time."""
     notes: tuple[str, ...]
     """Sentences for people: what was cut, left out or read anew."""
     whole_bytes: int
@@ -94,7 +94,7 @@ def read(data: bytes, *, shown: str, key: bytes, redactor: Redactor, until_damag
             unknown_records += 1
             continue
         messages.append(clean(message, redactor) if again else message)
-        times.append(record["at"])
+        times.append(time_of(record["at"]) if again else record["at"])
     if unknown_records:
         notes.append(f"records of kinds that this version does not know are left out ({unknown_records})")
     if unknown_fields:
@@ -141,11 +141,11 @@ def _checked_head(header: Header, first: str, redactor: Redactor, *, ours: bool)
 def _clean_header(header: Header, redactor: Redactor) -> Header:
     return Header(
         header.id,
-        clean_line(header.at, redactor, longest=64),
+        time_of(header.at),
         clean_line(header.cwd, redactor),
         clean_line(header.brain, redactor),
         clean_line(header.model, redactor),
         clean_line(header.title, redactor),
-        header.forked_from if header.forked_from.startswith("c-") else "",
+        header.forked_from if is_session_id(header.forked_from) else "",
         header.rules,
     )

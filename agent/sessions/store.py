@@ -189,7 +189,13 @@ class Sessions:
             found = _first_turns(found, turns)
             mended = paired(found.messages, runs_of=partial(runs_of, session))
             copy = _conversation(found, mended)
-            header = replace(found.header, id=self._ids.new("c"), forked_from=session, at=self._clock.utc())
+            header = replace(
+                found.header,
+                id=self._ids.new("c"),
+                at=self._clock.utc(),
+                forked_from=session,
+                rules=RULES_VERSION,
+            )
             data, _ = self._lines(header, copy.messages, copy.times)
             if not self._folder.write_new(header.id + _SUFFIX, data, dir_fd=dir_fd):
                 raise StateError(f"there is a conversation {header.id} already", not_done="nothing was copied")

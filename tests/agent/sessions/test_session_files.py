@@ -338,6 +338,22 @@ def test_foreign_file_becomes_ours_when_it_is_resumed_and_what_it_was_is_set_asi
         assert path.is_dir() or b"hunter2-Prod" not in path.read_bytes()
 
 
+def test_times_ids_and_rules_of_a_foreign_file_are_not_taken_over(place):
+    header = {**FOREIGN[0], "at": "password=hunter2-Prod", "forked_from": "c-../../x", "redaction": 999}
+    told_at = {"kind": "note", "at": "password=hunter2-Prod", "text": "x"}
+    sessions = foreign_file(place, [header, told_at, {**told_at, "at": "2026-12-01T00:00:00.000Z"}])
+    read = sessions.read("c-1")
+    assert (read.header.at, read.header.forked_from) == ("", "")
+    assert read.times == ("", "2026-12-01T00:00:00.000Z")
+    copy = sessions.fork("c-1")
+    assert sessions.read(copy.header.id).header.rules == RULES_VERSION
+    assert b"hunter2" not in file_of(place, copy.header.id).read_bytes()
+    sessions.resume("c-1").close()
+    assert sessions.read("c-1").notes == ()
+    assert sessions.read("c-1").header.rules == RULES_VERSION
+    assert b"hunter2" not in file_of(place, "c-1").read_bytes()
+
+
 def test_file_of_another_machine_is_foreign_here(place, tmp_path):
     session = told(sessions_in(place))
     there = tmp_path / "there"
