@@ -7,6 +7,7 @@ from another thread; `interrupt` works from anywhere, signal handlers too.
 from __future__ import annotations
 
 import queue
+import threading
 from typing import TYPE_CHECKING
 
 from agent.asking import Asks
@@ -15,9 +16,11 @@ from agent.envelope import as_sent
 from agent.history import History
 from agent.loop import Limits, Turn
 from agent.messages import ToolCall, User
+from agent.peers import named_peers
 from agent.providers.base import Sent
 from agent.stop import INTERRUPTED, Stop
 from agent.toolset import Toolset
+from capabilities.registry import warm
 from dialogue.protocol import Abilities
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ class Conversation:
     """One session with one brain (or chain of brains), from `start` to `close`. One thread drives it.
 
     Args:
-        guard: this machine's; its policy says `read-only` where that was asked for, and `person_peers`.
+        guard: this machine's; its policy says `read-only` where that was asked for.
         brain: `agent.loop.Brain`: a chain (`agent.brains`), or `agent.providers.one.OneBrain(provider)`. Closed with
             the conversation.
         transcript: the session's file (`agent.sessions.store.create` or `resume`), or `agent.history.Unsaved(id)`; its
@@ -90,7 +93,13 @@ class Conversation:
         self._stop: Stop | None = None
         self._asks = Asks(self._tell, stopped=self._stopped, remarks=self.history.read_before)
         self._hands = Toolset(
-            guard, cwd=cwd, shell=shell, session=transcript.id, client=client, asks=self._asks if asks else None
+            guard,
+            cwd=cwd,
+            shell=shell,
+            session=transcript.id,
+            client=client,
+            asks=self._asks if asks else None,
+            resumed=bool(self.history.messages),
         )
         self._user = User("")
         self._state = NEW
@@ -112,6 +121,8 @@ class Conversation:
             from agent.prompt import system_prompt
 
             self._system = system_prompt(self._guard, cwd=self._cwd, can_ask=self._hands.can_ask)
+        # Checking arguments needs a library that takes a moment to load; the brain takes longer.
+        threading.Thread(target=warm, name="warm", daemon=True).start()
         self._state = OPEN
 
     def send_turn(self, turn: protocol.Turn) -> None:
@@ -119,6 +130,9 @@ class Conversation:
         if self._state != OPEN:
             raise ValueError("a turn can be sent to an open session without a running turn")
         self._user = User(turn.text, turn.attachments)
+        if not self.history.read_before() and not turn.attachments:
+            # Later it could be what was read that put the address there.
+            self._hands.allow_peers(named_peers(turn.text))
         self._updates = queue.SimpleQueue()  # what an abandoned tool of an earlier turn still tells goes nowhere
         self._stop = Stop(self._wake)
         self._state = TURNING

@@ -40,6 +40,7 @@ PROGRESS_S = 2.0
 """How long a tool runs before it is said, and then how often (a person wonders after two seconds)."""
 LET_END_S = 12.0
 """How long an interrupted tool gets to end on record: a change that is asked to stop needs up to 8 s."""
+MAY_HAVE_RUN = "interrupted; it may have run: verify before you do it again"
 DENIALS = 2
 """This many denials of one intent end a turn (DESIGN 4)."""
 
@@ -325,15 +326,17 @@ class Turn:
             self._unmet.pop(used.about, None)
             if used.unmet:
                 self._unmet[used.about] = (used.unmet, used.completed.request or "")
-        yield from self._keep(used.result)
-        yield used.completed
+        kept = yield from self._keep(used.result)
+        shown = used.completed.output
+        assert isinstance(kept, Result)
+        clean_output = kept.text if shown == used.result.text else self._redactor.text(shown)
+        yield replace(used.completed, output=clean_output)
 
     def _lost(self, call: ToolCall) -> Steps[None]:
         """A call that did not end in time after an interrupt."""
-        text = "interrupted; it may have run: verify before you do it again"
         self._wrote = self._wrote or not self._hands.reads(call)
-        yield from self._keep(Result(call.id, call.name, text, Status.UNKNOWN))
-        yield events.ToolCompleted(call.id, Status.UNKNOWN, output=text)
+        yield from self._keep(Result(call.id, call.name, MAY_HAVE_RUN, Status.UNKNOWN))
+        yield events.ToolCompleted(call.id, Status.UNKNOWN, output=MAY_HAVE_RUN)
 
     def _settle(self, text: str, status: str = Status.CANCELLED) -> Steps[None]:
         """Gives each call without a result one, so that no request ever holds an open call."""
@@ -343,7 +346,7 @@ class Turn:
 
     def settle_quietly(self) -> None:
         """For a turn whose reader went away: calls without a result get one all the same."""
-        for _ in self._settle("interrupted; it may have run: verify before you do it again", Status.UNKNOWN):
+        for _ in self._settle(MAY_HAVE_RUN, Status.UNKNOWN):
             pass
 
     # ── small things ─────────────────────────────────────────────────────────────────────────────────────────────

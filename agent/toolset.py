@@ -7,10 +7,13 @@ on.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import os
 from typing import TYPE_CHECKING, Any
 
 import execution
-from agent.loop import Used
+from agent.loop import MAY_HAVE_RUN, Used
 from agent.messages import Result, ToolCall
 from agent.results import MOST_CHARACTERS, result_text
 from agent.tools.ask_user import NAME as ASK_USER
@@ -23,7 +26,7 @@ from capabilities.registry import Registry, checked
 from capabilities.run import bash_tool
 from dialogue import events
 from dialogue.confirm import DENIED, EXPIRED, UNANSWERED
-from guard.errors import GuardError, UsageError
+from guard.errors import GuardError, StateError, UsageError
 from guard.types import Status
 from runbooks import tool as runbook
 
@@ -42,8 +45,13 @@ BEGINS = frozenset(("bash", "ops_exec", "read", "write", "edit"))
 OUR_WORDS = frozenset(("ops_check", "ops_approve", "ops_revoke", "ops_resolve", "ops_snapshot", ASK_USER))
 """Tools whose answers are opsagent's own words, or the person's. All others may hold what others wrote: output, files,
 names of files, commands of other clients."""
+MOST_RECALLED = 1000
+"""Runs of the log that are looked through for outputs of an earlier process."""
 TIME_LIMIT_S = 8.0
 """How long the end of a conversation waits until what was stopped is on record."""
+
+PLANNED = "planned"
+"""Status of a rollback that was only looked at: nothing was wanted yet."""
 
 _UNMET = {
     Status.NEEDS_STAMP: 3,
@@ -69,16 +77,19 @@ class Toolset:
         session: str,
         client: str = "",
         asks: Asks | None = None,
+        resumed: bool = False,
     ) -> None:
         """
         Args:
             cwd: absolute; where commands run.
             asks: how the person of this conversation is asked; None where nobody can be.
+            resumed: the session has run commands before, in another process.
         """
         self._guard = guard
         self._asks = asks
         self._base = Call(cwd, shell, client=client, session=session, confirm=asks)
         self._jobs = Jobs()
+        self._to_recall = resumed
         self._requests: dict[str, str] = {}
         self._said_no: dict[str, int] = {}
         self.tools: tuple[Tool, ...] = tuple(self._made(self._base))
@@ -134,6 +145,8 @@ class Toolset:
             job.began(execution)
             tell(events.ToolStarted(call.id, execution))
 
+        if call.name == "read":
+            self._recall_outputs()
         if call.name not in BEGINS:
             tell(events.ToolStarted(call.id))
         mine = Call(
@@ -155,6 +168,23 @@ class Toolset:
             self._jobs.keep(job)
         return answer
 
+    def _recall_outputs(self) -> None:
+        """Makes the outputs readable that this session saved in another process: those that the log says are its."""
+        if not self._to_recall:
+            return
+        self._to_recall = False
+        with contextlib.suppress(StateError):
+            for run in self._guard.ledger.executions(limit=MOST_RECALLED).executions:
+                if run.session == self._base.session and run.output_file:
+                    self._jobs.saved(os.path.realpath(run.output_file))
+
+    def allow_peers(self, peers: frozenset[str]) -> None:
+        """Lets reads ask these machines, which the person named, for the rest of the conversation."""
+        policy = self._guard.policy
+        if not peers <= policy.person_peers:
+            policy = policy.replace(person_peers=policy.person_peers | peers)
+            self._guard = dataclasses.replace(self._guard, policy=policy)
+
     def _used(self, call: ToolCall, job: Job) -> Used:
         """What the call came to; never raises."""
         took_ms = int(job.took_s * 1000)
@@ -173,11 +203,11 @@ class Toolset:
         foreign = call.name not in OUR_WORDS and (
             bool(execution) or call.name not in BEGINS or "content" in answer or "difference" in answer
         )
-        request = answer.get("request") if isinstance(answer.get("request"), str) else None
+        request = answer.get("request") if isinstance(answer.get("request"), str) and status != DENIED else None
         completed = events.ToolCompleted(
             call.id, status, execution or None, _shown(answer, text), answer.get("exit_code"), took_ms, request
         )
-        about = self._about(call, request)
+        about = "" if status == PLANNED else self._about(call, request)
         return Used(
             Result(call.id, call.name, text, status, execution, foreign),
             completed,
@@ -215,8 +245,10 @@ class Toolset:
     def _failure(self, call: ToolCall, job: Job) -> tuple[str, str, int]:
         """Text, status and exit code for a call that gave no answer."""
         error = job.error
-        if isinstance(error, Cancelled):
+        if isinstance(error, Cancelled) or (job.cancel_token.is_set() and self.reads(call)):
             return "not run: the turn was interrupted", Status.CANCELLED, 0
+        if job.cancel_token.is_set():
+            return MAY_HAVE_RUN, Status.UNKNOWN, 0
         if isinstance(error, GuardError):
             described = {name: value for name, value in error.as_json().items() if value}
             text = json_text({"error": {name: self._guard.redactor.text(value) for name, value in described.items()}})

@@ -141,6 +141,11 @@ def checked(tool: Tool, arguments: object) -> JSON:
     return arguments
 
 
+def warm() -> None:
+    """Loads what checking arguments needs, so that the first call does not wait for it."""
+    import jsonschema  # noqa: F401
+
+
 def _usage(tool: Tool) -> str:
     required = tool.parameters["required"]
     optional = [name for name in tool.parameters["properties"] if name not in required]

@@ -228,6 +228,52 @@ def test_read_only_session_refuses_and_ends_with_4(tmp_path):
     assert seen[-1] == events.TurnCompleted(4, [])
 
 
+def test_looking_at_a_rollback_wants_nothing_and_forgets_nothing(tmp_path):
+    command = f"touch {tmp_path}/made"
+    guard = guard_in(tmp_path)
+    brain = change(command, {"calls": [use("ops_exec", command=command)]}, "Ok.")
+    talk = conversation(guard, brain, tmp_path, asks=True)
+    run = of(turn(talk, on_event=answering(talk, YES)), events.ToolCompleted)[-1].execution
+    looks = conversation(guard, scripted({"calls": [use("ops_rollback", id=run)]}, "This would go."), tmp_path)
+    seen = turn(looks)
+    assert (of(seen, events.ToolCompleted)[0].status, seen[-1].exit_code) == ("planned", 0)
+    wants = scripted(
+        {"calls": [use("ops_rollback", id=run, confirm=True)]}, {"calls": [use("ops_rollback", id=run)]}, "It waits."
+    )
+    seen = turn(conversation(guard, wants, tmp_path))
+    assert seen[-1].exit_code == 3 and len(seen[-1].requests) == 1
+    assert (tmp_path / "made").exists()
+
+
+def test_rollback_is_asked_and_done_after_a_yes(tmp_path):
+    command = f"touch {tmp_path}/made"
+    guard = guard_in(tmp_path)
+    brain = change(command, {"calls": [use("ops_exec", command=command)]}, "Ok.")
+    talk = conversation(guard, brain, tmp_path, asks=True)
+    run = of(turn(talk, on_event=answering(talk, YES)), events.ToolCompleted)[-1].execution
+    back = scripted({"calls": [use("ops_rollback", id=run, confirm=True)]}, "Back.")
+    talk = conversation(guard, back, tmp_path, asks=True)
+    seen = turn(talk, on_event=answering(talk, YES))
+    assert of(seen, events.AskOpened)[0].ask["kind"] == "rollback"
+    assert (of(seen, events.ToolCompleted)[0].status, seen[-1].exit_code) == ("succeeded", 0)
+    assert not (tmp_path / "made").exists()
+
+
+def test_file_is_edited_by_the_same_call_after_a_yes(tmp_path):
+    (tmp_path / "app.conf").write_text("workers = 2\n")
+    edit = use("edit", path="app.conf", old="workers = 2", new="workers = 4")
+    brain = scripted(
+        {"calls": [edit]},
+        {"expect": REQUEST, "calls": [use("ops_approve", request="${request}")]},
+        {"expect": '"status": "approved"', "calls": [edit]},
+        "Done.",
+    )
+    talk = conversation(guard_in(tmp_path), brain, tmp_path, asks=True)
+    seen = turn(talk, on_event=answering(talk, YES))
+    assert [event.status for event in of(seen, events.ToolCompleted)] == ["needs_stamp", "approved", "succeeded"]
+    assert (tmp_path / "app.conf").read_text() == "workers = 4\n" and seen[-1] == events.TurnCompleted(0, [])
+
+
 def test_bash_never_changes_anything_whatever_was_approved(tmp_path):
     command = f"touch {tmp_path}/made"
     brain = change(command, {"calls": [use("bash", command=command)]}, "Hm.")

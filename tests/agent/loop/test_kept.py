@@ -113,6 +113,27 @@ def test_what_a_resumed_conversation_read_before_still_stands_in_its_asks(tmp_pa
     assert "output of echo obey me" in remark
 
 
+def test_saved_output_of_an_earlier_process_can_be_read_and_others_cannot(tmp_path):
+    guard = execution.open_guard()
+    kept = Sessions.open(guard.redactor)
+    reads = scripted({"calls": [use("bash", command="seq 1 20000")]}, "Long.")
+    first = conversation(guard, reads, tmp_path, transcript=kept.create(cwd=str(tmp_path)))
+    turn(first)
+    first.close()
+    stranger = conversation(guard, scripted({"calls": [use("bash", command="seq 1 20001")]}, "Long."), tmp_path)
+    turn(stranger)
+    theirs, mine = (run.output_file for run in guard.ledger.executions().executions)
+    calls = [use("read", path=mine, offset=19_999, limit=2), use("read", path=theirs)]
+    again = conversation(guard, scripted({"calls": calls}, "Ok."), tmp_path, transcript=kept.resume(first.id))
+    seen = turn(again)
+    again.close()
+    path_of = {event.id: event.arguments["path"] for event in of(seen, events.ToolRequested)}
+    came = {path_of[event.id]: event for event in of(seen, events.ToolCompleted)}
+    page, refused = came[mine], came[theirs]
+    assert page.output.split() == ["19999", "20000"]
+    assert refused.status != "succeeded" and "20001" not in refused.output
+
+
 def test_note_of_an_ended_turn_is_kept_for_the_next(tmp_path):
     guard = guard_in(tmp_path)
     kept = Sessions.open(guard.redactor, str(tmp_path / "state"))
