@@ -1,9 +1,12 @@
 """Shell texts for properties, fuzzing and comparisons with other readers: the corpus, and seeded pieces."""
 
+import contextlib
 import json
 import os
 import random
+import select
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -15,6 +18,9 @@ ROWS = [
     for line in path.read_text(encoding="utf-8").splitlines()
 ]
 COMMANDS = [row["cmd"] for row in ROWS]
+
+LIMIT_S = 20.0
+"""A text that takes longer has failed; nothing measures time by it."""
 
 BASH = shutil.which("bash") or "/bin/bash"
 STUBS = ("kk", "ls", "df", "cat", "id", "stat", "head", "sort", "rm", "touch", "mv", "tee", "cut", "wc")
@@ -80,10 +86,13 @@ def generated(chance: random.Random) -> str:
 class Recorder:
     """Runs texts in a real bash whose PATH holds nothing but the stubs, and tells how these were called."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, real: tuple[str, ...] = ()) -> None:
+        """Args: real: programs of the system that are on PATH as they are."""
         self.bin, self.work, self.logs = folder / "bin", folder / "work", folder / "logs"
         for made in (self.bin, self.work, self.logs):
             made.mkdir()
+        for name in real:
+            (self.bin / name).symlink_to(shutil.which(name) or name)
         self.runs = 0
         stub = self.bin / STUBS[0]
         stub.write_text(f'#!{BASH}\nprintf \'%s\\0\' "${{0##*/}}" "$@" $\'\\x1e\' >> "$RECORD"\n')
@@ -93,24 +102,32 @@ class Recorder:
 
     def run(self, text: str) -> tuple[list[list[str]], list[str]]:
         """(each call as argv, names of the files that were made in the current folder)."""
-        # A log for each run: a process substitution may end after its bash and must not write into the next one's.
         self.runs += 1
-        log = self.logs / str(self.runs)
+        log, work = self.logs / str(self.runs), self.work / str(self.runs)
         log.write_bytes(b"")
-        for left in self.work.iterdir():
-            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
-        subprocess.run(
+        work.mkdir()
+        # Process substitutions and jobs may end after their bash: all of them hold this pipe, and its end is theirs.
+        all_gone, held = os.pipe()
+        with subprocess.Popen(
             [BASH, "--noprofile", "--norc", "-p", "-c", text],
             env={"PATH": str(self.bin), "LC_ALL": "C.UTF-8", "RECORD": str(log)},
-            cwd=self.work,
+            cwd=work,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=20,
-            check=False,
-        )
+            pass_fds=(held,),
+            start_new_session=True,
+        ) as process:
+            os.close(held)
+            try:
+                process.wait(LIMIT_S)
+                assert select.select([all_gone], [], [], LIMIT_S)[0], f"something of {text!r} goes on"
+            finally:
+                os.close(all_gone)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         calls = log.read_bytes().decode("utf-8", "surrogateescape").split("\x1e\0")[:-1]
-        return [call.split("\0")[:-1] for call in calls], sorted(path.name for path in self.work.iterdir())
+        return [call.split("\0")[:-1] for call in calls], sorted(path.name for path in work.iterdir())
 
 
 def fits(words: "list[Word] | tuple[Word, ...]", argv: list[str]) -> bool:
