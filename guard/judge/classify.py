@@ -1,6 +1,7 @@
 """`check`: one command in, its assessment out. Pure, and never raises for any text."""
 
 from guard.judge.engine import Judge
+from guard.judge.evaluation import note_evaluation_across
 from guard.judge.policy import decide, profile_of
 from guard.judge.shell.parse import hidden_control, parse
 from guard.types import (
@@ -150,6 +151,7 @@ def check(
         rules=policy.rules,
     )
     _judge_text(judge, command)
+    note_evaluation_across(judge)
     if judge.lowered:
         judge.level = max(finding[0] for finding in judge.findings)
     if policy.env:

@@ -54,6 +54,7 @@ class Judge:
         "depth",
         "steps", "outer", "plain", "own_paths", "own_private", "own_touched", "programs", "aliases",
         "trusted_bin", "running",
+        "scripts", "texts",
         "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered", "bound",
     )  # fmt: skip
 
@@ -97,6 +98,10 @@ class Judge:
         """Programs that run on another machine or in a container."""
         self.remote_plain = True
         """Everything that runs on another machine or in a container is a plain reader."""
+        self.scripts: list[Script] = []
+        """Every text that was read, in order, those in other texts too."""
+        self.texts: list[tuple[Script | None, str]] = []
+        """Texts in other texts that were judged as commands, each with the one that carries it."""
         self.ran: list[Ran] = []
         """Every command that was met, in order."""
         self.fed: list[str] = []
@@ -133,6 +138,7 @@ class Judge:
         if span is not None and outer is None:
             self.outer = span
         self.depth += 1
+        self.texts.append((self.script, source))
         bound, self.bound = self.bound, set()
         try:
             raw = source.encode("utf-8", "replace")
@@ -146,6 +152,7 @@ class Judge:
 
     def run_script(self, script: Script) -> None:
         self.script = script
+        self.scripts.append(script)
         if script.evaluates:
             self.flags.add("evaluates")
             self.plain = False

@@ -349,3 +349,56 @@ def test_what_is_found_after_quotes_are_taken_away_is_no_read(recorder):
     operands = ("${x:-a\"'$\\(kk)'\"b}", '${x:-"$\\(kk)"}', "$${x:-\"'$(kk)'\"}", "${x:-'$\"(kk)'}")
     texts = [place.format(operand) for place in places for operand in operands]
     assert missed(recorder, texts, 0.4) == []
+
+
+CARRIERS = (
+    "{data}; eval '{inner}'",
+    '{data}; eval "{escaped}"',
+    "export {data}; bash -c '{inner}'",
+    "{data} bash -c '{inner}'",
+    "env {data} bash -c '{inner}'",
+    "{data}; export x; timeout 5 bash -c '{inner}'",
+    "{data}; f() {{ eval '{inner}'; }}; f",
+    "eval \"x='a[\\$(kk)]'\"; {inner}",
+    "eval \"x='a[\\$(kk)]'\"; eval '{inner}'",
+    "{data}; eval 'y=$x'; eval '{inner}'",
+    "bash -c 'x=$1; {inner}' _ 'a[$(kk)]'",
+    "bash <<'E'\nx='a[$(kk)]'\neval '{inner}'\nE",
+    "export {data}; bash <<< '{inner}'",
+    "export {data}; echo '{inner}' | bash",
+)
+EVALUATORS = (
+    "echo $((x))",
+    "(( x ))",
+    "[[ x -eq 1 ]]",
+    "let y=x",
+    "b=(1); echo ${b[x]}",
+    "z=abc; echo ${z:x}",
+    "declare -i y=x",
+    'test -v "$x"',
+    "for ((i = x; i < 1; i++)); do :; done",
+)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_data_of_one_text_that_another_evaluates_is_no_read(carrier, tmp_path):
+    recorder = Recorder(tmp_path, real=("bash", "env", "timeout"))
+    texts = [
+        carrier.format(data="x='a[$(kk)]'", inner=inner, escaped=inner.replace("$", "\\$").replace('"', '\\"'))
+        for inner in EVALUATORS
+    ]
+    assert missed(recorder, texts) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bash -c 'x=$(date +%s); y=$(cat f); echo $((x - y))'",
+        "bash -c 'for f in *; do n=$((n + $(wc -l < $f))); done; echo $n'",
+        "eval 'echo $((x))'; awk '{print $1}' f",
+        "sh -c 'i=0; while [ $i -lt 3 ]; do i=$((i+1)); done'; grep '[a-z]' f",
+        "eval 'x=$(ls)'; echo '$HOME'",
+    ],
+)
+def test_arithmetic_in_a_text_that_is_carried_stays_a_read(text):
+    assert check(text, enforcement=STRICT).level == Level.R0

@@ -76,7 +76,17 @@ def parse(source: bytes, *, evaluated: bool = False) -> Script:
     evaluates = reader.evaluates()
     if evaluates and not evaluated:
         reader.check_evaluation(items)
-    return Script(tuple(items), reader.values, frozenset(reader.functions), reader.wild, evaluates)
+    functions = frozenset(reader.functions)
+    return Script(tuple(items), reader.values, functions, reader.wild, evaluates, tuple(reader.code))
+
+
+def parse_evaluated(text: str) -> Script:
+    """Reads what bash runs when it expands a text as if it stood in double quotes."""
+    # A here-document has the rules of double quotes, but for the quote itself, which ends nothing in it.
+    tag = "E"
+    while tag in text:
+        tag += "E"
+    return parse(f": <<{tag}\n{text}\n{tag}\n".encode("utf-8", "replace"), evaluated=True)
 
 
 class _Reader(RedirectReader):
@@ -88,11 +98,7 @@ class _Reader(RedirectReader):
         return parse(source)
 
     def again(self, text: str) -> "tuple[Node, ...]":
-        # A here-document has the rules of double quotes, but for the quote itself, which ends nothing in it.
-        tag = "E"
-        while tag in text:
-            tag += "E"
-        return parse(f": <<{tag}\n{text}\n{tag}\n".encode("utf-8", "replace"), evaluated=True).items
+        return parse_evaluated(text).items
 
     # -- statements -------------------------------------------------------------------------------------------
 

@@ -260,7 +260,7 @@ class Nested(Node):
 class Script:
     """A whole text: what it runs, and what it does to variables."""
 
-    __slots__ = ("items", "values", "functions", "wild", "evaluates")
+    __slots__ = ("items", "values", "functions", "wild", "evaluates", "code")
 
     def __init__(
         self,
@@ -269,6 +269,7 @@ class Script:
         functions: "frozenset[str]",
         wild: bool,
         evaluates: bool,
+        code: "tuple[str, ...]" = (),
     ) -> None:
         self.items = items
         self.values = values
@@ -278,3 +279,5 @@ class Script:
         """Something may assign names that the text does not show, so no variable is known."""
         self.evaluates = evaluates
         """Bash evaluates data: arithmetic, subscripts or names fed by more than literals and counters."""
+        self.code = code
+        """Literals in it that bash would run something of if it evaluated them."""
