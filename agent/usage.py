@@ -58,11 +58,20 @@ class Spent:
         }
 
 
-def cost_of(tokens: Tokens, price_in: float | None, price_out: float | None) -> float | None:
-    """What a reply costs at these prices per million tokens; None when neither is known."""
+def cost_of(
+    tokens: Tokens, price_in: float | None, price_out: float | None, price_cached: float | None = None
+) -> float | None:
+    """What a reply costs at these prices per million tokens; None when neither price is known.
+
+    Args:
+        price_cached: of input that the API had in its cache; None: the same as other input.
+    """
     if price_in is None and price_out is None:
         return None
-    return (tokens.input * (price_in or 0.0) + tokens.output * (price_out or 0.0)) / PER
+    price = price_in or 0.0
+    cached = min(tokens.cached, tokens.input)
+    in_full = (tokens.input - cached) * price + cached * (price if price_cached is None else price_cached)
+    return (in_full + tokens.output * (price_out or 0.0)) / PER
 
 
 def record(spent: Spent, folder: StateFolder) -> None:

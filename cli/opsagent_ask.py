@@ -7,6 +7,7 @@ from agent import oneshot
 from cli.json_text import json_line
 from guard.errors import GuardError, UsageError
 from runbooks.catalogue import BUILT_IN
+from runbooks.look import BRAIN as OFFLINE
 from runbooks.runner import Stopped
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ LANGUAGES = ("en", "zh")
 STDIN_BYTES = 4 * oneshot.MOST_CHARACTERS + 1
 """More than the longest question can take in UTF-8, so that a longer one is seen to be too long."""
 PROGRESS_AFTER_S = 2.0
-OFFLINE = "offline"
 BRAIN_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 MOST_REPLIES = 1_000
 MOST_RUNBOOKS_S, MOST_MODEL_S = 120, 86_400

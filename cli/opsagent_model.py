@@ -10,14 +10,13 @@ import contextlib
 import os
 import signal
 import sys
-import threading
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent.answering import Answering
 from agent.brains.opening import open_conversation
 from agent.loop import Limits
 from cli.report import as_typed, line, safe, write
+from cli.waiting import Waiting
 from dialogue import events
 from dialogue.confirm import ANSWERED, CANCELLED, Answer, ask_of
 from dialogue.protocol import Turn
@@ -37,9 +36,7 @@ if TYPE_CHECKING:
     from runbooks.catalogue import Books
 
 SHELL = "oneshot"
-QUIET_S = 2.0
-"""Nothing is said about waiting before so much time has passed (a person wonders after two seconds)."""
-EVERY_S = 5.0
+ANSWER_IN = {"en": "Answer in English.", "zh": "Answer in Chinese."}
 SHOWN_CHARS = 60
 
 
@@ -106,7 +103,8 @@ class _Turn:
         attachments = (self._question.piped,) if self._question.piped else ()
         for note in self._opened.notes:
             _say(note)
-        self._conversation.send_turn(Turn(self._question.text, attachments))
+        text = "\n\n".join(part for part in (self._question.text, ANSWER_IN.get(self._question.lang, "")) if part)
+        self._conversation.send_turn(Turn(text, attachments))
         with _signals(self._interrupted), self._waiting:
             for event in self._events():
                 self._answering.take(event)
@@ -228,60 +226,3 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class Waiting:
-    """Says on a terminal, from time to time, what is taking so long. For a `with` block; safe between threads."""
-
-    def __init__(self, shown: bool, *, stream: Any = None, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._shown, self._stream, self._now = shown, stream or sys.stderr, monotonic
-        self._began_s = monotonic()
-        self._running: dict[str, str] = {}
-        self._lock = threading.Lock()
-        self._hidden = False
-        self._ended = threading.Event()
-
-    def __enter__(self) -> None:
-        if self._shown:
-            threading.Thread(target=self._run, name="waiting", daemon=True).start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-
-    def now(self, id: str, what: str) -> None:
-        """A tool is at work."""
-        with self._lock:
-            self._running[id] = what
-
-    def over(self, id: str) -> None:
-        with self._lock:
-            self._running.pop(id, None)
-
-    @contextlib.contextmanager
-    def hidden(self) -> Iterator[None]:
-        """Nothing is said while a person is asked, and the time that they take is not counted."""
-        with self._lock:
-            self._hidden = True
-        before_s = self._now()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._hidden = False
-                self._began_s += self._now() - before_s
-
-    def words(self) -> str:
-        """What would be said now."""
-        with self._lock:
-            what = next(iter(self._running.values()), "")
-            passed_s = self._now() - self._began_s
-            more = f" and {len(self._running) - 1} more" if len(self._running) > 1 else ""
-        return f"working for {passed_s:.0f} s ({safe(what) + more if what else 'waiting for the model'})"
-
-    def _run(self) -> None:
-        wait_s = QUIET_S
-        while not self._ended.wait(wait_s):
-            wait_s = EVERY_S
-            if not self._hidden:
-                self._stream.write(f"opsagent: {self.words()}\n")
-                self._stream.flush()

@@ -171,7 +171,7 @@ class Chain:
             if isinstance(part, str):
                 yield part
                 continue
-            prices = (None, None) if isinstance(link, Without) else (link.price_in, link.price_out)
+            prices = (None,) * 3 if isinstance(link, Without) else (link.price_in, link.price_out, link.price_cached)
             reply = replace(
                 part, brain=link.name, model=part.model or provider.model, cost=cost_of(part.tokens, *prices)
             )

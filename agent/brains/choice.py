@@ -175,7 +175,12 @@ def chain(
     if named:
         links = [_link(named, known, environ, redact)]
     elif known.order:
-        links = [_link(name, known, environ, redact) for name in known.order]
+        try:
+            links = [_link(name, known, environ, redact) for name in known.order]
+        except BadBrains as error:
+            raise BadBrains(
+                f"{known.origins.get('order', '')}: [brains] order: {error.message}", hint=error.hint
+            ) from None
     else:
         ready = [kind for kind in STANDARD if _is_set(kind, known, environ)]
         links = [_link(kind, known, environ, redact) for kind in ready[:1]]

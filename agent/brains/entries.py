@@ -40,7 +40,7 @@ KEYS = ("key_env", "key_command", "key_file")
 """Where a key may be: an entry names at most one of them."""
 SETTINGS = (
     *("kind", "base_url", "model", *KEYS),
-    *("window_tokens", "max_tokens", "price_in", "price_out", "stream", "ca_bundle", "timeout_s"),
+    *("window_tokens", "max_tokens", "price_in", "price_out", "price_cached", "stream", "ca_bundle", "timeout_s"),
 )
 """What a table `[brains.NAME]` may hold, in the order of docs/brains.md."""
 _SECRET_SETTINGS = ("key", "api_key", "apikey", "token", "auth_token", "secret", "password", "bearer")
@@ -79,6 +79,8 @@ class Entry:
     price_in: float | None = None
     price_out: float | None = None
     """Per million tokens, in whatever currency; None: no cost is told."""
+    price_cached: float | None = None
+    """Of input that the API had in its cache; None: as other input."""
     stream: bool = True
     ca_bundle: str = ""
     """A PEM file that counts beside nothing else; "": SSL_CERT_FILE, then the system's."""
@@ -140,6 +142,7 @@ def entry_of(name: str, table: object, *, redact: Callable[[str], str], origin: 
         max_tokens=int(_number(where, table, "max_tokens", 0, low=1, high=MOST_WINDOW, whole=True)),
         price_in=_price(where, table, "price_in"),
         price_out=_price(where, table, "price_out"),
+        price_cached=_price(where, table, "price_cached"),
         stream=_flag(where, table, "stream"),
         ca_bundle=_path(where, table, "ca_bundle"),
         timeout_s=_number(where, table, "timeout_s", TIMEOUT_S, low=1, high=LONGEST_S),

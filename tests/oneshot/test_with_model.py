@@ -326,6 +326,12 @@ def test_a_model_that_was_named_is_asked_for(environment):
     assert server.requests[0].json["model"] == "bigger-2"
 
 
+def test_the_language_of_the_answer_can_be_chosen(environment):
+    with ModelServer(Say("好")) as server:
+        got, code, _ = asked(pointed(environment, "openai", server), "-p", "hello there", "--lang", "zh")
+    assert (code, got["answer"]) == (0, "好") and "Answer in Chinese." in said_to(server, 0)
+
+
 def test_a_server_with_one_model_needs_no_name_and_one_with_several_does(environment):
     base = {**environment}
     with ModelServer(Say("ok"), models=("only-one",)) as server:

@@ -104,3 +104,9 @@ def test_sums_are_by_day_and_brain_and_say_what_has_no_price():
 )
 def test_cost_is_told_only_where_a_price_is_known(price_in, price_out, cost):
     assert usage.cost_of(Tokens(1_000_000, 250_000), price_in, price_out) == cost
+
+
+def test_what_came_from_the_cache_may_have_a_price_of_its_own():
+    tokens = Tokens(1_000_000, 0, cached=400_000)
+    assert usage.cost_of(tokens, 10.0, None) == 10.0
+    assert usage.cost_of(tokens, 10.0, None, 1.0) == pytest.approx(6.4)
