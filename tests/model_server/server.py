@@ -87,13 +87,7 @@ class ModelServer:
         self._server.shutdown()
         for gate in self._gates:
             gate.open()
-        with self._lock:
-            for one in self._connections:
-                try:
-                    # Not the method of a TLS socket, which its reading thread would not survive.
-                    socket.socket.shutdown(one, socket.SHUT_RDWR)
-                except OSError:
-                    pass
+        self.drop_connections()
         self._server.server_close()
         for thread in self._threads:
             thread.join(30)
@@ -121,6 +115,16 @@ class ModelServer:
         """How many are open."""
         with self._lock:
             return len(self._connections)
+
+    def drop_connections(self) -> None:
+        """Ends every open connection, as servers do with idle ones."""
+        with self._lock:
+            for one in self._connections:
+                try:
+                    # Not the method of a TLS socket, which its reading thread would not survive.
+                    socket.socket.shutdown(one, socket.SHUT_RDWR)
+                except OSError:
+                    pass
 
     # For the handlers.
 

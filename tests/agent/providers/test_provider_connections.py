@@ -558,6 +558,19 @@ def test_one_connection_serves_one_reply_after_the_other(talk, stream):
     assert len(ports) == 1
 
 
+def test_a_connection_that_the_server_has_ended_meanwhile_is_made_anew(talk):
+    server, api = talk(Say("one"), Say("two"))
+    ask(api)
+    server.drop_connections()
+    assert ask(api)[1].text == "two"
+
+
+def test_a_server_that_keeps_no_connection_is_asked_on_a_new_one(talk, stream):
+    closing = Delivery(headers={"Connection": "close"})
+    _, api = talk(Say("one", delivery=closing), Say("two", delivery=closing), stream=stream)
+    assert [ask(api)[1].text for _ in range(2)] == ["one", "two"]
+
+
 def test_warming_is_done_in_a_thread_and_spends_no_request(talk):
     server, api = talk(Say("x"))
     thread = api.warm()
