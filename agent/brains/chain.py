@@ -88,8 +88,10 @@ class Chain:
         """Links that will not answer in this conversation: no key, an unknown model."""
         self._until: dict[str, float] = {}
         """Links that are passed over, until when."""
-        self._note: tuple[User | None, Note] | None = None
-        """What the brain that took over is told, as long as the turn is the same."""
+        self._turn: User | None = None
+        """What the person said last: it names the turn."""
+        self._note: Note | None = None
+        """What a brain that took over is told, as long as the turn is the same."""
 
     @property
     def name(self) -> str:
@@ -115,10 +117,10 @@ class Chain:
             BrainError: of the last link, when none answered.
         """
         why: list[str] = []
-        links = self._ready()
+        links = self._ready(self._is_same_turn(sent))
         for number, link in enumerate(links):
             if link is not self._at:
-                yield from self._switch(link, sent, "; ".join(why) or f"{self._at.name} was not answering")
+                yield from self._switch(link, sent, "; ".join(why) or "it comes first and may answer again")
             try:
                 yield from self._ask(link, self._told(sent), "; ".join(why), cancel, wrote)
                 return
@@ -193,11 +195,24 @@ class Chain:
 
     # ── which link ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _ready(self) -> list[Link]:
-        """The links that may answer now, in order; all that are not gone when every one is passed over."""
-        there = [link for link in self._links if link.name not in self._gone] or [self._links[-1]]
+    def _ready(self, same_turn: bool) -> list[Link]:
+        """The links that may answer now, in order; all that are not gone when every one is passed over.
+
+        Within a turn none goes back to an earlier one: two brains in turn make one muddle.
+        """
+        links = self._links[self._links.index(self._at) :] if same_turn else self._links
+        there = [link for link in links if link.name not in self._gone] or [self._links[-1]]
         now_s = self._world.monotonic()
         return [link for link in there if self._until.get(link.name, 0.0) <= now_s] or there
+
+    def _is_same_turn(self, sent: Sent) -> bool:
+        """Whether the turn of the last request goes on; a new one begins without its note."""
+        asked = next((message for message in reversed(sent.messages) if isinstance(message, User)), None)
+        same = asked == self._turn and not isinstance(next(reversed(sent.messages), None), User)
+        self._turn = asked
+        if not same:
+            self._note = None
+        return same
 
     def _pass_over(self, link: Link, error: BrainError) -> None:
         if error.retryable:
@@ -207,18 +222,12 @@ class Chain:
 
     def _switch(self, link: Link, sent: Sent, why: str) -> Iterator[BrainSwitched]:
         self._at = link
-        note = takeover(sent)
-        self._note = None if note is None else (_asked(sent), note)
+        self._note = takeover(sent)
         yield BrainSwitched(link.name, why)
 
     def _told(self, sent: Sent) -> Sent:
         """The request, with what a brain that took over in this turn has to know."""
-        if self._note is None:
-            return sent
-        if self._note[0] != _asked(sent):
-            self._note = None
-            return sent
-        return replace(sent, messages=(*sent.messages, self._note[1]))
+        return sent if self._note is None else replace(sent, messages=(*sent.messages, self._note))
 
     # ── providers ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -252,8 +261,3 @@ class _Never:
 
 
 _NEVER = _Never()
-
-
-def _asked(sent: Sent) -> User | None:
-    """What the person said last: it names the turn."""
-    return next((message for message in reversed(sent.messages) if isinstance(message, User)), None)

@@ -141,7 +141,23 @@ def test_a_brain_that_was_down_is_asked_first_again_after_a_while():
     assert [type(part) for part in stage.ask()] == [Reply]
     stage.now_s += AGAIN_S
     switched, reply = stage.ask()
-    assert (switched.brain, reply.brain) == ("one", "one")
+    assert (switched.brain, reply.brain) == ("one", "one") and "first" in switched.because
+
+
+def test_within_a_turn_no_brain_comes_back():
+    stage = Stage(Fake("one", *[BrainUnreachable("down")] * TRIES, OK), Fake("two", OK, OK, OK))
+    stage.ask(USED)
+    stage.now_s += AGAIN_S
+    assert [part.brain for part in stage.ask(USED)] == ["two"]
+    assert [part.brain for part in stage.ask(replace(USED, messages=(*USED.messages, User("next"))))] == ["one", "one"]
+
+
+def test_a_turn_with_the_same_words_is_another_turn():
+    stage = Stage(Fake("one", KeyRefused("401")), Fake("two", OK, OK))
+    stage.ask(USED)
+    again = replace(USED, messages=(*USED.messages, Assistant("done"), User("restart nginx")))
+    stage.ask(again)
+    assert stage.fakes["two"].sent[1].messages[-1] == User("restart nginx")
 
 
 def test_when_all_are_down_all_are_asked_again():
