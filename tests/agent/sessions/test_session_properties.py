@@ -194,11 +194,11 @@ def test_whole_conversation_needs_no_mending():
 def test_message_of_any_size_fits_into_a_line():
     worst = "\U0001f600"
     huge = [
-        User(worst * 300_000, (worst * 300_000,) * 70),
-        Assistant(worst * 300_000, tuple(ToolCall(f"c{n}", "w", {"a": worst * 9_000}) for n in range(300))),
+        User(worst * 30_000, (worst * 30_000,) * 70),
+        Assistant(worst * 30_000, tuple(ToolCall(f"c{n}", "w", {"a": worst * 2_000}) for n in range(300))),
         Assistant("", (ToolCall("c", "w", {"a": "x" * 3_000_000}),)),
         Result("c", "bash", "\0" * 900_000, "succeeded"),
-        Note("\n" * 4_000_000),
+        Note("\n" * 2_500_000),
     ]
     for message in huge:
         kept = clean(message, REDACTOR)
