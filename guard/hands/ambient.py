@@ -76,6 +76,8 @@ def ambient_of(
     """
     found: dict[str, str] = {name: text for name, text in named.items() if text}
     untold: list[str] = []
+    # What the text sets for a command decides there, whatever our own environment says.
+    env = {**env, **{name: text for name, text in named.items() if name in POINTERS}}
     families = dict.fromkeys(
         family for program in programs if (family := _FAMILY_OF.get(os.path.basename(program))) is not None
     )
@@ -229,7 +231,8 @@ def _scalar(text: str) -> Any:
 def _docker(named: Mapping[str, str], env: Mapping[str, str], cwd: str) -> dict[str, str]:
     if env.get("DOCKER_HOST"):
         return {}
-    text = _text_of(os.path.join(_placed(env.get("DOCKER_CONFIG") or "~/.docker", env, cwd), "config.json"))
+    folder = named.get("docker --config") or env.get("DOCKER_CONFIG") or "~/.docker"
+    text = _text_of(os.path.join(_placed(folder, env, cwd), "config.json"))
     current = str(json.loads(text).get("currentContext") or "default") if text else "default"
     return {"docker context": env.get("DOCKER_CONTEXT") or current}
 
@@ -279,7 +282,7 @@ def _terraform(named: Mapping[str, str], env: Mapping[str, str], cwd: str) -> di
 
 def _git(named: Mapping[str, str], env: Mapping[str, str], cwd: str) -> dict[str, str]:
     start = next((text for name, text in named.items() if name in ("git -C", "git --work-tree")), "") or cwd
-    chosen = next((text for name, text in named.items() if name in ("git --git-dir", "GIT_DIR")), "")
+    chosen = named.get("git --git-dir") or env.get("GIT_DIR") or ""
     folder = _placed(chosen, env, cwd) if chosen else _git_folder(_placed(start, env, cwd))
     if not folder:
         return {"git repository": "none"}

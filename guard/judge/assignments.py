@@ -10,6 +10,7 @@ from guard.judge.variables import (
     DANGEROUS_VARIABLES,
     HARMLESS_VARIABLES,
     PAGER_VARIABLES,
+    POINTING,
     dangerous,
 )
 
@@ -44,6 +45,8 @@ def note_assignment(judge: "Judge", assign: "Assign") -> None:
         note_pointer(judge, name, values, assign.span)
     elif dangerous(name):
         note_change(judge, name, assign.span)
+        if name in POINTING and value is not None:
+            judge.ambient[name] = value
 
 
 def note_pointer(judge: "Judge", name: str, values: "Sequence[str] | None", span: "Span") -> None:

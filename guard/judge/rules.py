@@ -44,11 +44,12 @@ def act(call: Call, option: Option) -> None:
         call.code(value)
     elif action == "config":
         text = call.value(word) if value is not None else None
+        if text is not None:
+            call.judge.ambient[f"{call.name} {name}"] = text
         if text is None or leads_to_shared(call.judge, text):
             call.note(R2, rule, f"{name} takes its configuration from where others can write", option.word, "law 8")
         else:
             call.flag("helper")
-            call.judge.ambient[f"{call.name} {name}"] = text
     elif action == "secret":
         call.effect("secret-read", name)
         call.note(R2, rule, f"{name} shows a credential", option.word, "law 4")

@@ -15,6 +15,8 @@ AMBIENT_VARIABLES = frozenset(
         "ANSIBLE_CONFIG", "GIT_DIR", "GIT_WORK_TREE",)
 )  # fmt: skip
 """Point a client at another target by literal path or name: a helper (law 8), named in `ambient`."""
+POINTING = AMBIENT_VARIABLES | {"DOCKER_HOST"}
+"""Whose literal value says where a client goes, whatever the level of setting it."""
 AMBIENT_PATHS = frozenset(
     ("KUBECONFIG", "AWS_CONFIG_FILE", "DOCKER_CONFIG", "PGPASSFILE", "CLOUDSDK_CONFIG", "ANSIBLE_CONFIG", "GIT_DIR",
         "GIT_WORK_TREE",)

@@ -12,7 +12,13 @@ from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Word
 from guard.judge.shellwords import STRANGE_MODES
 from guard.judge.tables import names
-from guard.judge.variables import AMBIENT_VARIABLES, DANGEROUS_PREFIXES, DANGEROUS_VARIABLES, HARMLESS_VARIABLES
+from guard.judge.variables import (
+    AMBIENT_VARIABLES,
+    DANGEROUS_PREFIXES,
+    DANGEROUS_VARIABLES,
+    HARMLESS_VARIABLES,
+    POINTING,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,6 +144,8 @@ def assigned(call: Call, word: Word) -> None:
         return
     if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
         call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
+        if name in POINTING and word.value is not None:
+            call.judge.ambient[name] = value
     elif name in AMBIENT_VARIABLES:
         note_pointer(call.judge, name, None if word.value is None else [value], word.span)
 

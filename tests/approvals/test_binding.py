@@ -409,3 +409,55 @@ def test_long_command_is_bound_byte_for_byte(guard, work):
 
     found = approving.stamp_for(approving.bind(other, execution.assess(other, guard), guard), guard)
     assert found.code == "missing"
+
+
+POINTED = [
+    "KUBECONFIG={file} kubectl scale deploy/x --replicas=2",
+    "export KUBECONFIG={file}; kubectl scale deploy/x --replicas=2",
+    "env KUBECONFIG={file} kubectl scale deploy/x --replicas=2",
+    "sudo KUBECONFIG={file} kubectl scale deploy/x --replicas=2",
+    "kubectl --kubeconfig {file} scale deploy/x --replicas=2",
+]
+
+
+@pytest.mark.guarantee("G-EXACT")
+@pytest.mark.parametrize("command", POINTED)
+def test_context_of_a_configuration_that_the_command_names_is_bound(work, command):
+    """Whatever way the command has of naming its own configuration, the one that is read is that one."""
+    import core
+
+    file = work / "kc"
+    file.write_text(kube(KUBECONFIG))
+    command = command.format(file=file)
+    assessment = core.check(command, cwd=str(work), actor="agent")
+
+    def now():
+        return bind(
+            Request(command, cwd=str(work)),
+            assessment,
+            plan_digest="p",
+            policy_version="1",
+            policy=BUILTIN,
+            environ={"HOME": str(work / "home"), "KUBECONFIG": "/nonexistent"},
+        )
+
+    then = now()
+    assert (then.shown["kubernetes context"], then.shown["kubernetes server"]) == ("prod", "https://10.0.0.1:6443")
+    file.write_text(kube(KUBECONFIG).replace("current-context: prod", "current-context: test"))
+    assert "ambient kubernetes context" in differences(then, now())
+
+
+def test_docker_host_that_the_command_names_is_shown(work):
+    import core
+
+    for command in ("DOCKER_HOST=tcp://db:2375 docker rm x", "env DOCKER_HOST=tcp://db:2375 docker rm x"):
+        found = bind(
+            Request(command, cwd=str(work)),
+            core.check(command, cwd=str(work), actor="agent"),
+            plan_digest="p",
+            policy_version="1",
+            policy=BUILTIN,
+            environ={"HOME": str(work / "home")},
+        )
+        assert found.shown["DOCKER_HOST"] == "tcp://db:2375"
+        assert "docker context" not in found.shown
