@@ -9,7 +9,7 @@ from guard.types import BUILTIN, LOCAL, MAX_COMMAND_BYTES, NO_ENFORCEMENT, NO_FA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from guard.filechange import FileChange
@@ -130,11 +130,16 @@ def check_file_change(
     )
 
 
-def explain(assessment: "Assessment") -> str:
-    """An assessment in plain words for a person, at most 80 columns wide."""
-    from guard.judge import explain as words
+def explain(assessment: "Assessment", clean: "Callable[[str], str]" = str) -> str:
+    """An assessment in plain words for a person, at most 80 columns wide.
 
-    return words.explain(assessment)
+    Args:
+        clean: takes secrets out of texts (`guard.redact`); each is cleaned before it is cut into rows.
+    """
+    from guard.judge import explain as words
+    from guard.redact import MASK
+
+    return words.explain(assessment, clean, MASK)
 
 
 def policy_version() -> str:

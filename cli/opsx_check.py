@@ -44,7 +44,7 @@ def main(parsed: Parsed) -> int:
     if parsed.verb.name == "explain":
         from cli.report import write
 
-        write(clean_for(assessment)(core.explain(assessment)) + "\n")
+        write(core.explain(assessment, clean_for(assessment)) + "\n")
     elif parsed.flag("json"):
         sys.stdout.write(json_line(check_object(assessment)) + "\n")
     else:

@@ -482,7 +482,8 @@ class Judge:
         if program is None:
             self.plain = False
             self.flags.add("opaque")
-            shown = name if len(name) < 60 else name[:57] + "…"
+            # Not its beginning: a part of a secret is none that redaction knows.
+            shown = name if len(name) < 60 else f"a program with a name of {len(name)} characters"
             self.note(
                 R2, "program.unknown", f"{shown} is not known, so nothing can be said about it", words[0].span, "law 2"
             )

@@ -9,7 +9,7 @@ from guard.types import Level, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from guard.judge.program import Ran
     from guard.types import Assessment
@@ -42,31 +42,39 @@ _EFFECTS = {
 }  # fmt: skip
 
 
-def explain(assessment: "Assessment") -> str:
+def explain(assessment: "Assessment", clean: "Callable[[str], str]" = str, mask: str = "[REDACTED]") -> str:
     """The command with its levels in place, the decision, every reason with its source, and what would only read.
 
     No trailing newline. Rows are at most 80 columns wide.
+
+    Args:
+        clean: takes secrets out of each text, before anything is cut or wrapped: half a secret is none that it knows.
+        mask: what it puts in their place.
     """
-    rows = list(_marked(assessment))
+
+    def said(text: str) -> str:
+        return visible_line(clean(text))
+
+    rows = list(_marked(assessment, clean, mask))
     decision = assessment.decision
     rows.append("")
     rows += wrapped(f"{assessment.level.name}: {_MEANING[assessment.level]}", "", "    ")
-    rows += wrapped(f"{_VERDICT[decision.verdict]}: {visible_line(decision.text)}.", "", "    ")
+    rows += wrapped(f"{_VERDICT[decision.verdict]}: {said(decision.text)}.", "", "    ")
     if isinstance(assessment, Judged):
         chains = list(_chains(assessment.ran))
         if chains:
             rows += ["", "What carries what:"]
             for chain in chains[:MOST_CHAINS]:
-                rows += wrapped(" > ".join(visible_line(name) for name in chain), INDENT, "      ")
+                rows += wrapped(" > ".join(said(name) for name in chain), INDENT, "      ")
             if len(chains) > MOST_CHAINS:
                 rows.append(f"{INDENT}and {len(chains) - MOST_CHAINS} more")
-    rows += _reasons(assessment)
+    rows += _reasons(assessment, clean)
     changes = [effect for effect in assessment.effects if effect.kind != "read"]
     if changes:
         rows += ["", "What it will do:"]
         for effect in changes[:MOST_REASONS]:
             does = _EFFECTS.get(effect.kind, effect.kind)
-            rows += wrapped(f"{does} {visible_line(effect.object)}".rstrip(), INDENT, "      ")
+            rows += wrapped(f"{does} {said(effect.object)}".rstrip(), INDENT, "      ")
         if len(changes) > MOST_REASONS:
             rows.append(f"{INDENT}and {len(changes) - MOST_REASONS} more")
     if assessment.level > Level.R0:
@@ -76,17 +84,16 @@ def explain(assessment: "Assessment") -> str:
 
             look = nearest(assessment)
             if look:
-                rows += wrapped(f"To look first: {visible_line(look)}", "", "    ")
+                rows += wrapped(f"To look first: {said(look)}", "", "    ")
     return "\n".join(rows)
 
 
 # -- the command, marked --------------------------------------------------------------------------------------------
 
 
-def _marked(assessment: "Assessment") -> "Iterator[str]":
+def _marked(assessment: "Assessment", clean: "Callable[[str], str]", mask: str) -> "Iterator[str]":
     """The command's rows; below each the levels of its parts, `R2` and dashes to the part's end."""
-    text = assessment.command
-    levels = _levels(assessment, text)
+    text, levels = _cleaned(assessment.command, _levels(assessment, assessment.command), clean, mask)
     rows = list(_rows(text, levels))
     everything = len(rows) <= ALL_ROWS
     left_out = 0
@@ -102,6 +109,22 @@ def _marked(assessment: "Assessment") -> "Iterator[str]":
             yield INDENT + _labelled(marks)
     if left_out:
         yield f"{INDENT}{OPEN}{left_out} rows that only read{CLOSE}"
+
+
+def _cleaned(text: str, levels: "list[int]", clean: "Callable[[str], str]", mask: str) -> "tuple[str, list[int]]":
+    """The text without its secrets, and the levels of what is left; a mask has the worst of what it stands for."""
+    pieces = clean(text).split(mask)
+    at = len(pieces[0])
+    shown, kept = pieces[0], levels[:at]
+    for number, piece in enumerate(pieces[1:], 2):
+        # What is between two masks stands in the text as it is; the last piece ends it.
+        start = text.find(piece, at) if number < len(pieces) else len(text) - len(piece)
+        start = max(at, start)
+        kept += [max(levels[at:start], default=-1)] * len(mask)
+        kept += levels[start : start + len(piece)]
+        shown += mask + piece
+        at = start + len(piece)
+    return shown, kept
 
 
 def _levels(assessment: "Assessment", text: str) -> "list[int]":
@@ -200,18 +223,18 @@ def _within(inner: "Ran", outer: "Ran") -> bool:
     return outer.span[0] <= inner.span[0] and inner.span[1] <= outer.span[1]
 
 
-def _reasons(assessment: "Assessment") -> "list[str]":
+def _reasons(assessment: "Assessment", clean: "Callable[[str], str]") -> "list[str]":
     reasons = assessment.reasons
     if not reasons:
         return []
     rows = ["", "Why:"]
     raw = assessment.command.encode("utf-8", "replace")
     for reason in reasons[:MOST_REASONS]:
-        rows += wrapped(f"{reason.level.name} {visible_line(reason.text)}", INDENT, "     ")
+        rows += wrapped(f"{reason.level.name} {visible_line(clean(reason.text))}", INDENT, "     ")
         start, end = reason.span
         piece = raw[start:end].decode("utf-8", "replace")
         if piece and piece != assessment.command:
-            rows += wrapped(f"at {start}-{end}: {visible_line(_short(piece))}", "     ", "     ")
+            rows += wrapped(f"at {start}-{end}: {visible_line(_short(clean(piece)))}", "     ", "     ")
         source = f", {reason.source}" if reason.source else ""
         rows += wrapped(f"rule {visible_line(reason.rule)}{visible_line(source)}", "     ", "     ")
     if len(reasons) > MOST_REASONS:

