@@ -83,7 +83,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 def _set_deadline(soft_s: float, hard_s: float) -> None:
     """Raises `_Late` here after `soft_s`; after `hard_s` the process ends from a thread that needs no Python."""
-    import _signal  # `signal` itself loads enum
+    import _signal  # type: ignore[import-not-found]  # `signal` itself loads enum
     import faulthandler
 
     def late(number: int, frame: "FrameType | None") -> None:

@@ -97,7 +97,7 @@ def json_value(text: str) -> "Any":
         except (ValueError, RecursionError) as error:
             raise _unreadable(f"it is not JSON ({type(error).__name__})") from None
     try:
-        value, end = make_scanner(_Strict)(text, 0)  # type: ignore[call-overload]
+        value, end = make_scanner(_Strict)(text, 0)  # type: ignore[arg-type]
     except (StopIteration, ValueError, RecursionError) as error:
         raise _unreadable(f"it is not JSON ({type(error).__name__})") from None
     if end != len(text):
