@@ -211,6 +211,25 @@ def test_a_provider_that_dies_after_a_write_repeats_nothing_and_the_next_is_told
     assert "far answers now" in err
 
 
+@pytest.mark.guarantee("G-ANSWERED")
+def test_killed_in_the_middle_of_a_change_the_conversation_goes_on_without_repeating_it(environment, kind, tmp_path):
+    log = tmp_path / "log"
+    change = Call("ops_exec", {"command": f"echo line >> {log}; sleep 2"})
+    with ModelServer(Say("I append.", calls=[change]), Say("I looked: it is there.")) as server:
+        configure(environment, '[policy]\nmode = "lab"\n[brains]\norder = ["near"]\n' + entry("near", server, kind))
+        process = start("opsagent", "-p", "append a line", env=environment)
+        while not log.exists():
+            assert process.poll() is None, process.communicate()
+        process.kill()
+        process.communicate(timeout=60)
+        got, code, err = asked(environment, "-p", "what happened?", "--continue")
+        assert (code, got["answer"]) == (0, "I looked: it is there."), err
+        told = said_to(server, 1)
+        assert "may have run" in told and re.search(r"e-[a-z0-9]{6,}", told)
+        assert len(server.requests) == 2
+    assert log.read_text() == "line\n"
+
+
 @pytest.mark.guarantee("G-KEY-HOME")
 def test_each_key_goes_to_its_own_address_only(environment):
     with (
