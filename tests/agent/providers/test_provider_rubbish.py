@@ -130,6 +130,53 @@ def test_a_reply_that_was_changed_anywhere_is_valid_or_an_error(kind, stream, ch
     read(kind, data, stream=stream)
 
 
+ODD = [
+    None,
+    True,
+    0,
+    -1,
+    7,
+    2**70,
+    1.5,
+    "",
+    "x",
+    "\ud83d",
+    "tool_use",
+    "text",
+    "a" * 300,
+    [],
+    [None],
+    [[]],
+    {},
+    {"a": {}},
+]
+ODD += [[{"index": 0}], {"type": "text", "text": None}, {"name": None, "arguments": 5}]
+
+
+def places(value, found):
+    """Every (container, key) in a JSON value."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        found.append((value, key))
+        places(inner, found)
+    return found
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(changes=st.lists(st.tuples(st.integers(min_value=0), st.sampled_from(ODD)), min_size=1, max_size=4))
+def test_a_reply_with_odd_values_anywhere_is_valid_or_an_error(kind, stream, changes):
+    wire = WIRES[kind]
+    items = list(wire.events(SAY, "mock-1", 1, {"stream_options": {"include_usage": True}}))
+    whole = json.loads(
+        json.dumps([item for item in items if item != "[DONE]"] if stream else wire.whole(SAY, "mock-1", 1))
+    )
+    for at, odd in changes:
+        container, key = (known := places(whole, []))[at % len(known)]
+        container[key] = json.loads(json.dumps(odd))
+    read(kind, b"".join(map(wire.frame, whole)) if stream else json.dumps(whole).encode(), stream=stream)
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.binary(max_size=400))
