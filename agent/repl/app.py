@@ -83,7 +83,8 @@ class Repl:
         self._pending: list[Line] = []
         self._hint, self._hint_until_s = "", 0.0
         self._leaving = False
-        self._code = 0
+        self._kept = ""
+        """What was written when the editing of a command began."""
         self.desk = Desk(world, opened, self, self._post, now_s)
         self.composer = composer.composer(self.desk.talk, self.desk.submit)
         self.app = InlineApplication(
@@ -115,6 +116,17 @@ class Repl:
             self.app.output.flush()
 
     def compose(self, text: str) -> None:
+        written = self.composer.text
+        self._write(f"{text}\n{written}" if written else text)
+
+    def edit(self, text: str | None) -> None:
+        if text is None:
+            text, self._kept = self._kept, ""
+        elif not self.desk.editing or not self._kept:
+            self._kept = self.composer.text
+        self._write(text)
+
+    def _write(self, text: str) -> None:
         self.composer.text = text
         self.composer.cursor_position = len(text)
 

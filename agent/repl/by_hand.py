@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from capabilities.approvals import approve_tool
 from capabilities.call import Call
 from capabilities.ops import exec_tool
 from capabilities.snapshots import rollback_tool
+from dialogue import events
 from dialogue.confirm import APPROVED
+from guard.errors import GuardError
 from guard.types import Actor, Status
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
     import execution
     from dialogue.confirm import Confirm
+    from dialogue.events import Event
     from guard.ports import Cancel
 
 SHELL = "repl"
@@ -53,6 +57,39 @@ def run(
     if answer["status"] != APPROVED:
         return {**ran, "status": answer["status"], "next": answer.get("next")}
     return exec_tool(guard, call).run({"command": command})
+
+
+def run_and_tell(
+    command: str,
+    guard: execution.Guard,
+    confirm: Confirm,
+    tell: Callable[[Event], None],
+    *,
+    cwd: str,
+    session: str,
+    cancel: Cancel,
+) -> None:
+    """`run`, told as the events of a tool whose name is `!`. Raises GuardError when it could not be run."""
+    id = f"!{time.monotonic_ns()}"
+    began: list[str] = []
+    tell(events.ToolRequested(id, "!", {"command": command}))
+
+    def on_begin(execution: str) -> None:
+        began.append(execution)
+        tell(events.ToolStarted(id, execution))
+
+    try:
+        ran = run(command, guard, confirm, cwd=cwd, session=session, cancel=cancel, on_begin=on_begin)
+    except GuardError:
+        tell(events.ToolCompleted(id, "error", began[-1] if began else None))
+        raise
+    texts = [text.rstrip("\n") for name in ("stdout", "stderr") if (text := ran.get(name))]
+    took_ms = int(ran.get("duration_ms") or 0)
+    tell(events.ToolCompleted(id, ran["status"], ran.get("execution"), "\n".join(texts), ran.get("exit_code"), took_ms))
+    if ran["status"] == Status.REFUSED:
+        tell(events.Notice(ran["because"]["text"]))
+    if ran.get("next"):
+        tell(events.Notice(f"next: {ran['next']}"))
 
 
 def roll_back(id: str, guard: execution.Guard, confirm: Confirm, *, cwd: str, session: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from agent.repl import conversations
 from agent.repl.by_hand import roll_back
 from agent.repl.goals import goal_of
+from agent.repl.record import record_of
 from agent.repl.world import Clear, Copy, Leave, Pursue, Say
 from guard.errors import UsageError
 
@@ -106,12 +107,13 @@ def _verb(program: str, *argv: str, takes: str = "") -> Run:
 
 
 def _status(talk: Talk, words: str) -> Iterator[Effect]:
-    guard, opened = talk.world.guard, talk.opened
+    opened = talk.opened
     model = f", model {opened.model}" if opened.model else ""
     lines = [f"brain {opened.brain}{model}", f"conversation {opened.id}, folder {talk.world.cwd}", talk.status()]
-    lines.append(f"context: {opened.context():.0%} full before older parts are shortened")
-    if guard.policy.frozen:
-        lines.append(f"FROZEN: {guard.policy.frozen}")
+    record = record_of(talk.world, opened)
+    lines.append(f"context: {record.context:.0%} full before older parts are shortened")
+    if record.frozen:
+        lines.append(f"FROZEN: {record.frozen}")
     if talk.goal is not None:
         lines.append(talk.goal.shown())
     if not talk.world.person:
@@ -208,7 +210,7 @@ COMMANDS = (
     Command(
         "show", "ID", "one execution, request, approval or snapshot", _verb("opsx", "show", takes="id"), choices=_ids
     ),
-    Command("rollback", "ID", "take a change back: plan, differences, your answer", _rollback, choices=_ids),
+    Command("rollback", "ID", "take a change back: plan, differences, your answer", _rollback, True, _ids),
     Command("audit", "[OPTIONS]", "the record (opsx audit)", _verb("opsx", "audit")),
     Command("outputs", "", "long outputs that were saved", _outputs),
     Command("copy", "", "put the last answer on the clipboard", _copy),

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from agent.messages import Assistant, Result, User
+from agent.repl.record import characters
 from agent.repl.rows import what_of
 from agent.repl.world import Enter, Say
 from guard.errors import GuardError, UsageError
@@ -126,7 +127,7 @@ def compact(talk: Talk, words: str) -> Iterator[Effect]:
 
     messages = tuple(talk.opened.messages())
     seen = view(messages, limits=Limits())
-    before, after = _characters(messages), _characters(seen.messages)
+    before, after = characters(messages), characters(seen.messages)
     lines = [
         f"{len(messages)} messages, {before:,} characters; the brain gets {len(seen.messages)}, {after:,} characters"
     ]
@@ -176,13 +177,6 @@ def _unknown(talk: Talk, id: str) -> Iterator[str]:
     for run in talk.world.guard.ledger.executions(status=Status.UNKNOWN, limit=50).executions:
         if run.session == id and not run.resolution:
             yield f"{run.id} began {run.started_at}, its end is not known: look first, then opsx resolve {run.id}"
-
-
-def _characters(messages: Sequence[Message]) -> int:
-    return sum(
-        len(message.text) + sum(len(str(call.arguments)) for call in getattr(message, "calls", ()))
-        for message in messages
-    )
 
 
 def _cut(text: str) -> str:

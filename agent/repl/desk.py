@@ -7,7 +7,6 @@ thread of the screen only.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -15,9 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 from agent.repl import by_hand, commands, dock, goals, transcript
 from agent.repl.asking import LocalAsks
 from agent.repl.attach import attached
+from agent.repl.record import Record, record_of
 from agent.repl.status import Status
 from agent.repl.status import words as status_words
 from agent.repl.transcript import ErrorRow, NoteRow, Person
+from agent.repl.work import Work
 from agent.repl.world import Clear, Compose, Copy, Enter, Leave, Pursue, Say, Show, Talk
 from capabilities.questions import user_name
 from dialogue import events as ev
@@ -32,30 +33,11 @@ if TYPE_CHECKING:
     from agent.repl.dock import Dock, Key
     from agent.repl.goals import Goal
     from agent.repl.transcript import Piece, Transcript
-    from agent.repl.world import Effect, Opened, World
+    from agent.repl.world import Effect, Opened, Screen, World
     from dialogue.events import Event
 
 MOST_QUEUED = 50
-
-
-class Screen(Protocol):
-    """What the desk asks of a terminal. Called in the screen's thread."""
-
-    def changed(self) -> None:
-        """Something is to be drawn."""
-        ...
-
-    def clear(self) -> None: ...
-
-    def copy(self, text: str) -> None: ...
-
-    def compose(self, text: str) -> None:
-        """Puts a text into the composer."""
-        ...
-
-    def leave(self) -> None:
-        """The person wants to go."""
-        ...
+TURN = "turn"
 
 
 class Desk:
@@ -82,16 +64,18 @@ class Desk:
         self.goal: Goal | None = None
         self.editing = ""
         """The ask whose command the person is changing; "" when none is."""
-        self.working = ""
-        """What is at work: `turn`, or the command; "" when nothing is."""
-        self.unknown = self.detached = 0
+        self.record = Record()
         self.asks = LocalAsks(self.tell, person=world.person)
-        self._began_s = 0.0
         self._asked = self._lost = False
         self._edited = ""
         self._cancel: _Cancel | None = None
-        self._threads: list[threading.Thread] = []
+        self._work = Work(post, fault=self._said, over=self._over, after=self._count)
         self._closed = False
+
+    @property
+    def working(self) -> str:
+        """What is at work: TURN, or the command; "" when nothing is."""
+        return self._work.name
 
     # ── what the screen asks ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,7 +89,7 @@ class Desk:
         guard, told = self.world.guard, self.transcript
         busy = ""
         if self.working:
-            busy = f"{'working' if self.working == 'turn' else self.working} {self.now_s() - self._began_s:.0f} s"
+            busy = f"{'working' if self.working == TURN else self.working} {self._work.elapsed_s():.0f} s"
         return Status(
             brain=told.brain,
             model=told.model,
@@ -113,12 +97,12 @@ class Desk:
             user=user_name().partition(" (")[0],
             root=os.geteuid() == 0,
             mode=str(guard.policy.mode),
-            frozen=bool(guard.policy.frozen),
-            context=self.opened.context(),
+            frozen=bool(self.record.frozen),
+            context=self.record.context,
             tokens=told.input_tokens + told.output_tokens,
             cost=told.cost,
-            unknown=self.unknown,
-            detached=self.detached,
+            unknown=self.record.unknown,
+            detached=self.record.detached,
             busy=busy,
             goal=f"goal {self.goal.round}/{self.goal.rounds}" if self.goal else "",
             hint=hint,
@@ -150,7 +134,7 @@ class Desk:
 
     def busy(self) -> bool:
         """Whether a turn, a run or a command is at work, or something waits for its turn."""
-        return bool(self.working or self.queued) or any(one.is_alive() for one in self._threads)
+        return bool(self.queued) or self._work.is_busy()
 
     def drop(self, id: str) -> None:
         """Takes an ask out of the dock: its answer was given in another way."""
@@ -173,7 +157,7 @@ class Desk:
                     self.interrupt()
             case dock.Edit():
                 self.editing = act.id
-                self.screen.compose(act.command)
+                self.screen.edit(act.command)
             case None:
                 pass
         return True
@@ -181,7 +165,7 @@ class Desk:
     def stop_editing(self) -> None:
         """Back to the question, with the command as it was."""
         self.editing = ""
-        self.screen.compose("")
+        self.screen.edit(None)
 
     def interrupt(self) -> bool:
         """Asks what is at work to stop. False when nothing is."""
@@ -189,7 +173,7 @@ class Desk:
             return False
         self.goal = None
         self.asks.cancel_all()
-        if self.working == "turn":
+        if self.working == TURN:
             self.opened.session.interrupt()
         elif self._cancel is not None:
             self._cancel.set()
@@ -202,8 +186,7 @@ class Desk:
         self.asks.close()
         self.interrupt()
         self.opened.session.close()
-        for thread in self._threads:
-            thread.join(timeout=CLOSING_S)
+        self._work.join(CLOSING_S)
 
     # ── turns and commands ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -212,13 +195,13 @@ class Desk:
         self._post(lambda: self._take(event))
 
     def look(self) -> None:
-        """Counts what is unknown or detached, beside the screen."""
-        self._thread(self._count, "look")
+        """Looks at the record, beside the screen."""
+        self._work.beside(self._count)
 
     def _go(self, text: str) -> None:
         """Begins a turn, or a run by hand."""
         if text.startswith("!"):
-            self._begin(text, lambda: self._by_hand(text[1:].strip()))
+            self._run_by_hand(text)
             return
         try:
             texts = attached(text, self.world.cwd, self.world.guard.redactor.text)
@@ -237,74 +220,20 @@ class Desk:
             for event in session.events():
                 self.tell(event)
 
-        self._begin("turn", run)
+        self._work.begin(TURN, run)
 
-    def _begin(self, name: str, run: Callable[[], None]) -> None:
-        self.working, self._began_s = name, self.now_s()
-
-        def guarded() -> None:
-            try:
-                run()
-            except GuardError as error:
-                self._post(lambda error=error: self._fail(error))  # type: ignore[misc]
-            except Exception as error:  # a fault of ours must not end the conversation
-                self._post(lambda error=error: self.broke(error))  # type: ignore[misc]
-            finally:
-                self._count()
-                self._post(self._over)
-
-        self._thread(guarded, name)
-
-    def _thread(self, run: Callable[[], None], name: str) -> None:
-        self._threads = [one for one in self._threads if one.is_alive()]
-        thread = threading.Thread(target=run, name=name[:20], daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _by_hand(self, command: str) -> None:
+    def _run_by_hand(self, text: str) -> None:
         from guard.hands.cancel import CancelToken
 
-        id = f"!{time.monotonic_ns()}"
         self._cancel = token = CancelToken()
-        began: list[str] = []
-        self.tell(ev.ToolRequested(id, "!", {"command": command}))
+        world, session = self.world, self.opened.id
 
-        def on_begin(execution: str) -> None:
-            began.append(execution)
-            self.tell(ev.ToolStarted(id, execution))
+        def run() -> None:
+            by_hand.run_and_tell(
+                text[1:].strip(), world.guard, self.asks, self.tell, cwd=world.cwd, session=session, cancel=token
+            )
 
-        try:
-            ran = by_hand.run(
-                command,
-                self.world.guard,
-                self.asks,
-                cwd=self.world.cwd,
-                session=self.opened.id,
-                cancel=token,
-                on_begin=on_begin,
-            )
-        except GuardError as error:
-            self.tell(ev.ToolCompleted(id, "error", began[-1] if began else None))
-            raise error
-        finally:
-            self._cancel = None
-        texts = [ran.get(name) or "" for name in ("stdout", "stderr")]
-        status = str(ran["status"])
-        next_step = ran.get("next")
-        self.tell(
-            ev.ToolCompleted(
-                id,
-                status,
-                ran.get("execution"),
-                "\n".join(text.rstrip("\n") for text in texts if text),
-                ran.get("exit_code"),
-                int(ran.get("duration_ms") or 0),
-            )
-        )
-        if status == RunStatus.REFUSED:
-            self.tell(ev.Notice(str(ran["because"]["text"])))
-        if next_step:
-            self.tell(ev.Notice(f"next: {next_step}"))
+        self._work.begin(text, run)
 
     def _command(self, text: str) -> None:
         self._show(Person(text))
@@ -322,17 +251,9 @@ class Desk:
                 self._post(lambda effect=effect: self._carry_out(effect))  # type: ignore[misc]
 
         if command.alone:
-            self._begin("/" + command.name, run)
+            self._work.begin("/" + command.name, run)
         else:
-            self._thread(lambda: self._beside(run), command.name)
-
-    def _beside(self, run: Callable[[], None]) -> None:
-        try:
-            run()
-        except GuardError as error:
-            self._post(lambda error=error: self._fail(error))  # type: ignore[misc]
-        except Exception as error:  # a fault of ours must not end the conversation
-            self._post(lambda error=error: self.broke(error))  # type: ignore[misc]
+            self._work.beside(run)
 
     def talk(self) -> Talk:
         """What commands and completion may look at now."""
@@ -373,7 +294,7 @@ class Desk:
         match event:
             case ev.AskOpened():
                 self._asked = self._asked or event.kind == "approval"
-                self.dock = dock.opened(self.dock, waiting_of(event, self.now_s()), self.now_s())
+                self.dock = dock.opened(self.dock, dock.waiting_of(event, self.now_s()), self.now_s())
             case ev.AskSettled():
                 self.dock = dock.over(self.dock, event.id, self.now_s())
                 if self.editing == event.id:
@@ -393,16 +314,15 @@ class Desk:
             self.goal = None
             self._show(NoteRow("notice", why))
 
-    def _over(self) -> None:
+    def _over(self, was: str) -> None:
         """What was at work is done: the next goes, unless the person stopped this one."""
-        was = self.working
-        self.working = ""
+        self._cancel = None
         if self._closed:
             return
         if self._edited:
             text, self._edited = self._edited, ""
             self._go("!" + text)
-        elif was == "turn" and self.transcript.exit_code == 130 and self.queued:
+        elif was == TURN and self.transcript.exit_code == 130 and self.queued:
             self.screen.compose("\n".join(self.queued))
             self.queued.clear()
         elif self.queued:
@@ -438,7 +358,8 @@ class Desk:
             self.opened.session.respond(id, answer)
 
     def _edited_command(self, text: str) -> None:
-        id, self.editing = self.editing, ""
+        id = self.editing
+        self.stop_editing()
         front = next((one for one in self.dock.waiting if one.id == id), None)
         if front is None or front.ask is None or not text.strip() or text == front.ask.command:
             return
@@ -466,11 +387,18 @@ class Desk:
         words = self.world.guard.redactor.text(str(error))[:200]
         self._show(ErrorRow("internal", f"a fault in opsagent itself: {type(error).__name__}: {words} ({place})"))
 
+    def _said(self, fault: Exception) -> None:
+        if isinstance(fault, GuardError):
+            self._fail(fault)
+        else:
+            self.broke(fault)
+
     def _count(self) -> None:
-        unknown, detached = counted(self.world)
+        """Looks at the record; in a thread of the work."""
+        record = record_of(self.world, self.opened)
 
         def note() -> None:
-            self.unknown, self.detached = unknown, detached
+            self.record = record
             self.screen.changed()
 
         self._post(note)
@@ -482,27 +410,3 @@ CLOSING_S = 15.0
 
 class _Cancel(Protocol):
     def set(self) -> None: ...
-
-
-def counted(world: World) -> tuple[int, int]:
-    """Runs that nobody knows the end of, and runs that go on by themselves; 0 where the record cannot be read."""
-    try:
-        ledger = world.guard.ledger
-        unknown = [
-            run for run in ledger.executions(status=RunStatus.UNKNOWN, limit=100).executions if not run.resolution
-        ]
-        running = ledger.executions(status=RunStatus.RUNNING, limit=100).executions
-    except GuardError:
-        return 0, 0
-    changing = [run for run in unknown if run.level != "R0"]
-    return len(changing), len(running)
-
-
-def waiting_of(event: ev.AskOpened, now_s: float) -> dock.Waiting:
-    """The dock's entry for an ask event."""
-    ends_s = now_s + event.timeout_s if event.timeout_s else 0.0
-    if event.kind == "question":
-        options = event.ask.get("options")
-        texts = tuple(str(one) for one in options) if isinstance(options, list | tuple) else ()
-        return dock.Waiting(event.id, None, str(event.ask.get("question", "")), texts, ends_s)
-    return dock.Waiting(event.id, dock.ask_of(event.ask), ends_s=ends_s)

@@ -10,10 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from dialogue.confirm import ANSWERED, APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED, Answer, Ask
-from dialogue.confirm import ask_of as ask_of
+from dialogue.confirm import ANSWERED, APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED, Answer, Ask, ask_of
 from dialogue.screen import MARKED, question_of, screen_of
+
+if TYPE_CHECKING:
+    from dialogue.events import AskOpened
 
 QUIET_S = 0.4
 """Keys within this time of the drawing, or of another such key, were meant for something else."""
@@ -103,6 +106,16 @@ class Edit:
 
 
 Act = Forward | Settle | Edit | None
+
+
+def waiting_of(event: AskOpened, now_s: float) -> Waiting:
+    """The dock's entry for an ask event."""
+    ends_s = now_s + event.timeout_s if event.timeout_s else 0.0
+    if event.kind == "question":
+        options = event.ask.get("options")
+        texts = tuple(str(one) for one in options) if isinstance(options, list | tuple) else ()
+        return Waiting(event.id, None, str(event.ask.get("question", "")), texts, ends_s)
+    return Waiting(event.id, ask_of(event.ask), ends_s=ends_s)
 
 
 def opened(dock: Dock, one: Waiting, now_s: float) -> Dock:

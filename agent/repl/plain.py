@@ -62,6 +62,9 @@ class Plain:
         if text:
             self._write(f"not sent: {text}\n")
 
+    def edit(self, text: str | None) -> None:
+        """A command is not edited on lines: a no with a reason says what is wanted."""
+
     def leave(self) -> None:
         self._left = True
 

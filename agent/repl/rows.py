@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FOLDED_LINES = 4
 """Lines of an output that stand under a tool that did not succeed; of one that did, the last line is enough."""
+BY_HAND_LINES = 200
+"""Lines of the output of a command that the person ran: they want to see it."""
 DIFF_LINES = 60
 """Lines of a difference that stand under an edit; the rest is counted."""
 LIVE_TOOLS = 8
@@ -245,7 +247,8 @@ def _finished_tool(row: tr.ToolRow, columns: int) -> list[Line]:
         rows += output_rows("\n".join(lines[:DIFF_LINES]), columns, diff=True)
         hidden = len(lines) - DIFF_LINES
     else:
-        shown = lines[-1:] if row.status == "succeeded" else lines[-FOLDED_LINES:]
+        most = BY_HAND_LINES if row.name == "!" else 1 if row.status == "succeeded" else FOLDED_LINES
+        shown = lines[-most:]
         rows += [_last_line(one, columns) for one in shown if one.strip()]
         hidden = len(lines) - len(shown)
     if hidden > 0:

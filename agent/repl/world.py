@@ -33,8 +33,6 @@ class Opened:
     """What was said so far, oldest first."""
     notes: tuple[str, ...] = ()
     """What was mended when it was read."""
-    context: Callable[[], float] = field(default=lambda: 0.0)
-    """How full the window is before something is compacted, 0.0 to 1.0."""
 
 
 class World(Protocol):
@@ -66,6 +64,30 @@ class World(Protocol):
 
     def verb(self, program: str, argv: list[str]) -> tuple[str, int]:
         """What `opsx` or `opsagent` prints for this verb, and its exit code. Verbs that ask nothing only."""
+        ...
+
+
+class Screen(Protocol):
+    """What a conversation asks of a terminal. Called in the screen's thread."""
+
+    def changed(self) -> None:
+        """Something is to be drawn."""
+        ...
+
+    def clear(self) -> None: ...
+
+    def copy(self, text: str) -> None: ...
+
+    def compose(self, text: str) -> None:
+        """Puts a text into the composer, before what is written there."""
+        ...
+
+    def edit(self, text: str | None) -> None:
+        """Puts a text into the composer in place of what is written there; None brings that back."""
+        ...
+
+    def leave(self) -> None:
+        """The person wants to go."""
         ...
 
 

@@ -11,7 +11,7 @@ from agent.repl import dock
 from agent.repl.dock import Dock, Edit, Forward, Key, Settle, Waiting, opened, over, press, resized
 from agent.repl.dock_rows import rows_of
 from agent.repl.lines import text_of, width
-from dialogue.confirm import ANSWERED, APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED
+from dialogue.confirm import ANSWERED, APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED, ask_of
 from dialogue.screen import marked_spans
 from tests.repl.conversation import ASK, golden
 
@@ -220,8 +220,8 @@ def test_keys_without_an_ask_are_the_composers():
 
 
 def test_ask_comes_back_whole_from_its_event():
-    assert dock.ask_of(asdict(LONG)) == LONG
-    assert dock.ask_of({"id": "a", "command": "ls", "later": 1}).command == "ls"
+    assert ask_of(asdict(LONG)) == LONG
+    assert ask_of({"id": "a", "command": "ls", "later": 1}).command == "ls"
 
 
 KEYS = [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 
 from guard import render
-from tests.repl.tmux import Tmux, opsagent
+from tests.repl.tmux import LIMIT_S, Tmux, opsagent
 
 WELCOME = "/help"
 READY = "guarded"
@@ -198,7 +199,7 @@ def test_unknown_slash_word_is_not_sent(terminal):
 
 
 def test_a_path_is_no_command(terminal):
-    screen = terminal({"expect": "/frob/nicate says hello", "text": "I see."})
+    screen = terminal({"text": "I see."})
     screen.type("/frob/nicate says hello")
     screen.keys("Enter")
     screen.wait_for("I see.")
@@ -260,3 +261,77 @@ def test_long_command_is_read_to_its_end_before_a_yes(terminal, work):
     screen.keys("Enter")
     screen.wait_for("Finished.")
     assert not (work / "data").exists()
+
+
+# ── the terminal goes away ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def gone(pid):
+    """Waits until the process is no more."""
+    end = time.monotonic() + LIMIT_S
+    while os.path.exists(f"/proc/{pid}"):
+        assert time.monotonic() < end, f"{pid} still runs"
+        time.sleep(0.03)
+
+
+def entries(tmp_path):
+    from guard.clock import RandomIds, SystemClock
+    from guard.hands.liveness import ProcLiveness
+    from guard.ledger.store import open_ledger
+
+    ledger = open_ledger(
+        clock=SystemClock(), ids=RandomIds(), redact=str, liveness=ProcLiveness(), path=str(tmp_path / "state")
+    )
+    return list(ledger.entries()), ledger
+
+
+@pytest.mark.parametrize("state", ["idle", "writing", "streaming", "asked", "reading"])
+def test_terminal_that_goes_away_leaves_nothing_behind_but_the_record(terminal, work, tmp_path, state):
+    os.mkfifo(tmp_path / "gate")
+    replies = {
+        "streaming": ({"deltas": ["One.\n", {"wait": "gate"}]},),
+        "asked": change("touch made"),
+        "reading": ({"calls": [{"tool": "bash", "arguments": {"command": "sleep 300"}}]},),
+    }.get(state, ({"text": "Never asked."},))
+    screen = terminal(*replies)
+    pid = screen.pid()
+    if state == "writing":
+        screen.type("half a thought")
+        screen.wait_for("half a thought")
+    elif state != "idle":
+        screen.type("please")
+        screen.keys("Enter")
+        screen.wait_for({"streaming": "One.", "asked": "approve? >", "reading": "running"}[state])
+    screen.hang_up()
+    gone(pid)
+    told, ledger = entries(tmp_path)
+    assert not (work / "made").exists() and "approved" not in [entry["kind"] for entry in told]
+    runs = ledger.executions(limit=10).executions
+    assert all(run.status not in ("running", "unknown") for run in runs), runs
+    if state == "reading":
+        assert [run.status for run in runs] == ["cancelled"]
+    if state == "asked":
+        assert [kept.command for kept in ledger.pending()] == ["touch made"]
+
+
+def test_change_that_runs_when_the_terminal_goes_away_ends_on_record(terminal, work, tmp_path):
+    screen = terminal(*change("sh -c 'echo began > began; sleep 1; echo over > over'"))
+    ask(screen)
+    screen.keys("End")
+    screen.type("yes")
+    screen.keys("Enter")
+    end = time.monotonic() + LIMIT_S
+    while not (work / "began").exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    pid = screen.pid()
+    screen.hang_up()
+    gone(pid)
+    _, ledger = entries(tmp_path)
+    (run,) = (run for run in ledger.executions(limit=10).executions if run.level != "R0")
+    end = time.monotonic() + LIMIT_S
+    while run.status == "running":
+        assert time.monotonic() < end, "its end never came on record"
+        time.sleep(0.05)
+        (run,) = (run for run in entries(tmp_path)[1].executions(limit=10).executions if run.level != "R0")
+    assert run.status in ("succeeded", "cancelled") and (run.status == "succeeded") == (work / "over").exists()

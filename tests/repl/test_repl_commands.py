@@ -1,0 +1,354 @@
+"""Slash commands: which there are, what they do, and that a word that is none is never sent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from agent.repl import commands, goals
+from agent.repl.attach import MOST_BYTES, attached, paths_in
+from agent.repl.composer import Words
+from agent.repl.goals import Ended, Goal
+from guard.errors import UsageError
+from tests.repl.desks import Seat
+
+NAMES = [
+    "help",
+    "resume",
+    "sessions",
+    "new",
+    "fork",
+    "export",
+    "model",
+    "brain",
+    "status",
+    "pending",
+    "stamps",
+    "executions",
+    "show",
+    "rollback",
+    "audit",
+    "outputs",
+    "copy",
+    "goal",
+    "compact",
+    "usage",
+    "freeze",
+    "thaw",
+    "config",
+    "doctor",
+    "clear",
+    "exit",
+]
+
+
+@pytest.fixture
+def seat(tmp_path):
+    seats = []
+
+    def sit(*replies, **more):
+        seats.append(Seat(tmp_path, *replies, **more))
+        return seats[-1]
+
+    yield sit
+    for one in seats:
+        one.close()
+
+
+def test_there_are_these_commands_and_help_names_them_all():
+    assert [one.name for one in commands.COMMANDS] == NAMES
+    assert all(f"/{name}" in commands.help_text() for name in NAMES)
+    assert all(one.summary in commands.help_text(one.name) for one in commands.COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/help", True),
+        ("/frobnicate now", True),
+        ("/", True),
+        ("/etc/hosts is wrong", False),
+        ("see /help", False),
+        (" /help", False),
+        ("", False),
+        ("!ls", False),
+    ],
+)
+def test_what_is_a_command(text, expected):
+    assert commands.is_command(text) is expected
+
+
+def test_unknown_word_is_an_error_with_a_hint():
+    with pytest.raises(commands.UnknownCommand) as caught:
+        commands.found("/res now")
+    assert caught.value.message == "unknown command /res" and caught.value.hint == "/resume"
+    with pytest.raises(commands.UnknownCommand) as caught:
+        commands.found("/\x1b[2J")
+    assert "\x1b" not in caught.value.message
+
+
+def test_unknown_word_is_not_sent(seat):
+    one = seat({"text": "never asked"})
+    one.say("/frobnicate the disk")
+    assert "unknown command /frobnicate" in one.shown() and one.world.brain.sent == []
+
+
+@pytest.mark.parametrize(
+    ("text", "verb"),
+    [
+        ("/pending", ["opsx", "pending"]),
+        ("/stamps", ["opsx", "stamps"]),
+        ("/executions --status unknown", ["opsx", "executions", "--status", "unknown"]),
+        ("/show e-1", ["opsx", "show", "e-1"]),
+        ("/audit", ["opsx", "audit"]),
+        ("/usage", ["opsagent", "usage"]),
+        ("/config", ["opsagent", "config", "show", "--origin"]),
+        ("/doctor", ["opsagent", "doctor"]),
+        ("/sessions", ["opsagent", "sessions", "list"]),
+    ],
+)
+def test_lists_are_those_of_the_command_line(seat, text, verb):
+    one = seat({"text": "never asked"})
+    assert f"{' '.join(verb)} said this" in one.say(text)
+    assert one.world.verbs == [verb]
+
+
+def test_show_wants_one_record(seat):
+    one = seat({"text": "never asked"})
+    one.say("/show")
+    assert "name one record" in one.shown() and one.world.verbs == []
+
+
+def test_copy_takes_the_last_answer_and_touches_no_clipboard_itself(seat):
+    one = seat({"text": "first\n\nsecond"})
+    one.say("/copy")
+    assert "there is no answer yet" in one.shown() and one.copied == []
+    one.say("hello")
+    one.say("/copy")
+    assert one.copied == ["first\n\nsecond"]
+
+
+def test_freeze_and_thaw_reach_the_record(seat):
+    one = seat({"text": "never asked"})
+    one.say("/freeze maintenance")
+    assert one.world.guard.ledger.answers.frozen() and "maintenance" in one.shown()
+    one.say("/thaw")
+    assert not one.world.guard.ledger.answers.frozen()
+
+
+def test_only_a_person_thaws(seat):
+    one = seat({"text": "never asked"}, person=False)
+    one.say("/freeze")
+    one.say("/thaw")
+    assert one.world.guard.ledger.answers.frozen() and "the stop holds" in one.shown()
+
+
+def test_rollback_shows_its_plan_asks_and_goes_back(seat):
+    one = seat({"text": "never asked"})
+    path = os.path.join(one.world.cwd, "note")
+    Path(path).write_text("before\n")
+    one.asked("!echo after > note")
+    one.answer("yes")
+    one.pump()
+    execution = one.desk.transcript.tools[-1].execution
+    ask = one.asked(f"/rollback {execution}").ask
+    assert ask.kind == "rollback" and any("-after" in row for row in ask.details)
+    one.answer("yes")
+    one.pump()
+    assert Path(path).read_text() == "before\n" and f"rollback of {execution}: succeeded" in one.shown()
+
+
+def test_rollback_that_is_refused_changes_nothing(seat):
+    one = seat({"text": "never asked"})
+    path = os.path.join(one.world.cwd, "note")
+    one.asked("!echo after > note")
+    one.answer("yes")
+    one.pump()
+    one.asked(f"/rollback {one.desk.transcript.tools[-1].execution}")
+    one.answer("no")
+    one.pump()
+    assert Path(path).read_text() == "after\n" and "denied" in one.shown()
+
+
+def test_clear_and_exit_are_the_screens(seat):
+    one = seat({"text": "never asked"})
+    one.say("/clear")
+    one.say("/exit")
+    assert one.cleared and one.left
+
+
+# ── conversations ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_resume_shows_the_end_asks_and_goes_on_without_running_anything_again(seat):
+    one = seat({"text": "The disk is full.", "calls": []}, {"text": "never"})
+    one.say("why is it slow")
+    first = one.desk.opened.id
+    one.say("/new")
+    assert one.desk.opened.id != first
+    asked = one.asked("/resume last")
+    assert asked.question.startswith(f"Go on with {first}?") and asked.options == ("go on here", "leave it")
+    assert "› why is it slow" in one.shown() and "The disk is full." in one.shown()
+    one.answer("1")
+    one.pump()
+    assert one.desk.opened.id == first and one.desk.opened.messages()[0].text == "why is it slow"
+    assert one.world.brain.sent == [], "nothing is asked of the brain by itself"
+
+
+def test_resume_can_be_left(seat):
+    one = seat({"text": "x"})
+    one.say("hello")
+    one.say("/new")
+    here = one.desk.opened.id
+    one.asked("/resume last")
+    one.answer("leave it")
+    one.pump()
+    assert one.desk.opened.id == here and "this conversation goes on" in one.shown()
+
+
+def test_resume_of_the_same_or_of_nothing_is_an_error(seat):
+    one = seat({"text": "x"})
+    one.say("hello")
+    one.say(f"/resume {one.desk.opened.id}")
+    one.say("/resume c-nothing")
+    one.say("/resume last")
+    assert one.shown().count("✗ usage") == 3
+
+
+def test_fork_goes_on_in_a_copy(seat):
+    one = seat({"text": "x"}, {"text": "y"})
+    one.say("/fork")
+    assert "nothing was said yet" in one.shown()
+    one.say("hello")
+    first = one.desk.opened.id
+    one.say("/fork")
+    assert one.desk.opened.id != first and f"is a copy of {first}" in one.shown()
+    assert [message.text for message in one.desk.opened.messages()] == ["hello", "x"]
+
+
+def test_another_brain_goes_on_with_the_same_conversation(seat):
+    one = seat(scripts={"one": [{"text": "from one"}], "two": [{"expect": "^and now$", "text": "from two"}]})
+    one.say("hello")
+    id = one.desk.opened.id
+    one.say("/brain two")
+    one.say("and now")
+    assert one.desk.opened.id == id and "from two" in one.shown() and one.desk.status().brain == "two"
+
+
+def test_brain_that_does_not_exist_leaves_the_old_one(seat):
+    one = seat({"text": "a"}, {"text": "b"})
+    one.say("hello")
+    one.say("/brain nobody")
+    assert "there is no brain nobody" in one.shown() and one.desk.opened.brain == "one"
+    one.say("go on")
+    assert one.desk.transcript.exit_code == 0, "the old brain answers"
+
+
+def test_some_commands_need_a_still_conversation(seat):
+    one = seat({"wait": "gate", "text": "x"})
+    one.desk.submit("hello")
+    one.desk.submit("/new")
+    one.desk.submit("/pending")
+    one.pump(lambda: one.world.verbs)
+    assert "needs a still conversation" in one.shown()
+    one.world.brain.release("gate")
+    one.pump()
+
+
+def test_export_writes_a_new_file_and_never_over_one(seat, tmp_path):
+    one = seat({"text": "x"})
+    one.say("hello")
+    one.say("/export notes.md")
+    file = tmp_path / "work" / "notes.md"
+    assert "sessions export" in file.read_text() and file.stat().st_mode & 0o777 == 0o600
+    one.say("/export notes.md")
+    assert "nothing was written" in one.shown()
+
+
+def test_compact_says_what_is_sent(seat):
+    one = seat({"text": "x"})
+    one.say("hello")
+    one.say("/compact")
+    assert "2 messages, 6 characters; the brain gets 2, 6 characters" in one.shown()
+
+
+def test_status_and_help_are_answered_here(seat):
+    one = seat({"text": "never asked"})
+    one.say("/status")
+    one.say("/help rollback")
+    assert "conversation c-" in one.shown() and "/rollback ID" in one.shown() and one.world.verbs == []
+
+
+# ── goals, attachments, completion: pure ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("words", "goal"),
+    [("clean up", Goal("clean up")), ("a --rounds 20", Goal("a", 20)), ("a --rounds=1", Goal("a", 1))],
+)
+def test_goal_in_words(words, goal):
+    assert goals.goal_of(words) == goal
+
+
+@pytest.mark.parametrize("words", ["", "--rounds 3", "a --rounds 0", "a --rounds 21", "a --rounds", "a --rounds x"])
+def test_goal_that_is_none(words):
+    with pytest.raises(UsageError):
+        goals.goal_of(words)
+
+
+@pytest.mark.parametrize(
+    ("ended", "over"),
+    [
+        (Ended(0, "more to do"), ""),
+        (Ended(0, "done\n**GOAL REACHED**"), "reached"),
+        (Ended(0, "we say GOAL REACHED when it is"), ""),
+        (Ended(0, "", asked=True), "asked"),
+        (Ended(0, "", unknown=True), "not known"),
+        (Ended(3, ""), "asked"),
+        (Ended(4, ""), "denied"),
+        (Ended(130, ""), "interrupted"),
+        (Ended(1, ""), "did not end well"),
+    ],
+)
+def test_what_ends_a_goal(ended, over):
+    assert (over in goals.why_over(Goal("g", 6, 2), ended)) if over else goals.why_over(Goal("g", 6, 2), ended) == ""
+
+
+def test_attachments_are_words_that_begin_with_at():
+    assert paths_in('see @a.log, @"b c.log" and me@host or @a.log') == ("a.log", "b c.log")
+
+
+@pytest.mark.parametrize("kind", ["long", "binary", "folder", "fifo"])
+def test_what_cannot_be_attached(tmp_path, kind):
+    path = tmp_path / "x"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(b"x" * (MOST_BYTES + 1) if kind == "long" else b"a\0b")
+    with pytest.raises(UsageError):
+        attached("@x", str(tmp_path), str)
+
+
+def test_word_with_at_that_names_no_file_stays_a_word(tmp_path):
+    assert attached("tell @alice", str(tmp_path), str) == ()
+
+
+def completed(seat, text):
+    found = Words(seat.desk.talk).get_completions(Document(text), CompleteEvent())
+    return [completion.text for completion in found]
+
+
+def test_completion_of_commands_their_choices_and_paths(seat, tmp_path):
+    one = seat({"text": "x"})
+    assert completed(one, "/sta") == ["status", "stamps"] or completed(one, "/sta") == ["stamps", "status"]
+    assert completed(one, "/brain ") == ["one"] and completed(one, "/help roll") == ["rollback"]
+    assert completed(one, "no /sta") == []
+    (tmp_path / "work" / "app.log").write_text("")
+    (tmp_path / "work" / "apps").mkdir()
+    assert completed(one, "see @ap") == ["app.log", "apps/"]
