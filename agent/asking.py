@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import queue
+import time
 from typing import TYPE_CHECKING, Any
 
-from dialogue.confirm import ANSWERED, CANCELLED, EXPIRED, OUTCOMES, UNANSWERED, Answer
+from capabilities.asking import ELSEWHERE
+from dialogue.confirm import ANSWERED, CANCELLED, EXPIRED, OUTCOMES, RESOLVE, UNANSWERED, Answer
 from dialogue.events import AskOpened, AskSettled
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from dialogue.confirm import Ask
     from dialogue.events import Event
 
+LOOK_S = 1.0
+"""How often it is looked whether an open request was answered in another shell."""
 MOST_OPEN = 3
 """Asks of one conversation that are open at once (DESIGN 4)."""
 
@@ -28,24 +32,32 @@ class Asks:
     """`dialogue.confirm.Confirm` over a conversation's events."""
 
     def __init__(
-        self, tell: Callable[[Event], None], *, stopped: Callable[[], bool], remarks: Callable[[], tuple[str, ...]]
+        self,
+        tell: Callable[[Event], None],
+        *,
+        stopped: Callable[[], bool],
+        remarks: Callable[[], tuple[str, ...]],
+        elsewhere: Callable[[str], Answer | None],
     ) -> None:
         """
         Args:
             tell: gets the events, from the asking thread.
             stopped: whether the turn is to end.
             remarks: what a person has to know of this conversation before saying yes.
+            elsewhere: what was said to a request (`a-…`) in another shell, None while it waits.
         """
         self._tell = tell
         self._stopped = stopped
         self._remarks = remarks
+        self._elsewhere = elsewhere
         self._numbers = itertools.count(1)
         self._open: dict[str, queue.SimpleQueue[Answer]] = {}
 
     def ask(self, ask: Ask, *, timeout_s: float) -> Answer:
         """Asks for an approval and waits for its end."""
         shown = dataclasses.replace(ask, remarks=(*ask.remarks, *self._remarks()))
-        return self._settled("approval", dataclasses.asdict(shown), timeout_s, OUTCOMES)
+        request = ask.id if ask.kind != RESOLVE else ""
+        return self._settled("approval", dataclasses.asdict(shown), timeout_s, OUTCOMES, request)
 
     def question(self, question: str, options: list[str], *, timeout_s: float) -> Answer:
         """Asks for words, which approve nothing: an Answer with outcome ANSWERED, or why there is none."""
@@ -56,14 +68,17 @@ class Asks:
         """Settles an open ask, once. Late and unknown ids change nothing; safe from any thread."""
         waiting = self._open.pop(id, None)
         if waiting is not None:
-            waiting.put(answer)
+            # Only the log says what was answered elsewhere.
+            waiting.put(Answer(UNANSWERED) if answer.consent == ELSEWHERE else answer)
 
     def cancel_all(self) -> None:
         """Settles whatever is open as cancelled; safe in a signal handler."""
         for id in list(self._open):
             self.respond(id, Answer(CANCELLED))
 
-    def _settled(self, kind: str, asked: dict[str, Any], timeout_s: float, outcomes: tuple[str, ...]) -> Answer:
+    def _settled(
+        self, kind: str, asked: dict[str, Any], timeout_s: float, outcomes: tuple[str, ...], request: str = ""
+    ) -> Answer:
         if len(self._open) >= MOST_OPEN:
             return Answer(UNANSWERED, reason=f"{MOST_OPEN} questions are open already")
         id = f"q-{next(self._numbers)}"
@@ -71,12 +86,21 @@ class Asks:
         self._tell(AskOpened(id, asked, kind, timeout_s))
         if self._stopped():  # set before this ask was there to be cancelled
             self.respond(id, Answer(CANCELLED))
-        try:
-            answer = waiting.get(timeout=timeout_s)
-        except queue.Empty:
-            # Whoever takes it out of the open ones decides: an answer that came just now still counts.
-            answer = Answer(EXPIRED) if self._open.pop(id, None) is not None else waiting.get()
+        answer = self._waited(id, waiting, timeout_s, request)
         if answer.outcome not in outcomes:
             answer = Answer(UNANSWERED, answer.consent, answer.rendered_sha256)
         self._tell(AskSettled(id, answer.outcome))
         return answer
+
+    def _waited(self, id: str, waiting: queue.SimpleQueue[Answer], timeout_s: float, request: str) -> Answer:
+        """The answer from here, or from another shell, or that the time is over."""
+        until_s = time.monotonic() + timeout_s
+        while True:
+            left_s = until_s - time.monotonic()
+            try:
+                return waiting.get(timeout=max(0.0, min(left_s, LOOK_S) if request else left_s))
+            except queue.Empty:
+                said = Answer(EXPIRED) if left_s <= 0 else self._elsewhere(request) if request else None
+                # Whoever takes it out of the open ones decides: an answer that came just now still counts.
+                if said is not None:
+                    return said if self._open.pop(id, None) is not None else waiting.get()

@@ -20,6 +20,7 @@ from agent.peers import named_peers
 from agent.providers.base import Sent
 from agent.stop import INTERRUPTED, Stop
 from agent.toolset import Toolset
+from capabilities.asking import elsewhere
 from capabilities.registry import warm
 from dialogue.protocol import Abilities
 
@@ -91,7 +92,12 @@ class Conversation:
         self._cwd, self._shell = cwd, shell
         self._updates: queue.SimpleQueue[Event | Used | None] = queue.SimpleQueue()
         self._stop: Stop | None = None
-        self._asks = Asks(self._tell, stopped=self._stopped, remarks=self.history.read_before)
+        self._asks = Asks(
+            self._tell,
+            stopped=self._stopped,
+            remarks=self.history.read_before,
+            elsewhere=lambda request: elsewhere(request, guard),
+        )
         self._hands = Toolset(
             guard,
             cwd=cwd,

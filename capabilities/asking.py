@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from capabilities.questions import holds_words, prepared
 from dialogue.confirm import APPROVED, CANCELLED, DENIED, EXPIRED, OUTCOMES, UNANSWERED, Answer
-from guard.bound import Consent
+from guard.bound import LIVE, Consent
 from guard.clock import utc_text
-from guard.errors import ApprovalChanged
+from guard.errors import ApprovalChanged, StateError
 
 if TYPE_CHECKING:
     from capabilities.call import Call
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ASK_TIMEOUT_S = 300.0
 """How long a question may stay open: after that the facts are judged anew."""
 
+ELSEWHERE = "elsewhere"
+"""Consent of an Answer that only says: look into the log, somebody answered in another shell."""
 NO_WAY_TO_ASK = "this client cannot ask its user"
 _BECAUSE = {
     DENIED: "the person said no",
@@ -76,6 +78,8 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
     if call.confirm is None:
         return Settled(wanted.id, UNANSWERED, False, NO_WAY_TO_ASK, is_irreversible, None)
     answer = answered(shown.ask, call)
+    if answer.consent == ELSEWHERE:
+        return _settled_elsewhere(wanted.id, guard, is_irreversible)
     if answer.outcome == DENIED:
         guard.ledger.answers.deny(
             wanted.request, request_id=wanted.id, assessment=shown.assessment, reason=answer.reason
@@ -91,6 +95,31 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
         )
     (stamp,) = guard.ledger.answers.approve([now.to_approve()], consent_of(answer, call), ttl_s=ttl_s, uses=answer.uses)
     return Settled(wanted.id, APPROVED, True, "", is_irreversible, stamp)
+
+
+def elsewhere(request_id: str, guard: Guard) -> Answer | None:
+    """What somebody said to a kept request in another shell while it is being asked here; None while it still waits.
+
+    For whoever implements `Confirm` and can look while it waits. Never raises.
+    """
+    try:
+        if guard.ledger.request(request_id) is not None:
+            return None
+        settled = _settled_elsewhere(request_id, guard, False)
+    except StateError:
+        return None
+    return Answer(settled.outcome, ELSEWHERE)
+
+
+def _settled_elsewhere(request_id: str, guard: Guard, is_irreversible: bool) -> Settled:
+    """How the log says that a request ended; nothing is recorded again."""
+    stamp = next((one for one in guard.ledger.stamps.listed() if one.request == request_id and one.state == LIVE), None)
+    if stamp is not None:
+        return Settled(request_id, APPROVED, True, "", is_irreversible, stamp)
+    kinds = [entry.get("kind") for entry in guard.ledger.show(request_id).entries]
+    outcome = DENIED if "denied" in kinds else CANCELLED
+    because = _BECAUSE[DENIED] if outcome == DENIED else "the request ended elsewhere"
+    return Settled(request_id, outcome, True, because, is_irreversible, None)
 
 
 def _because(answer: Answer) -> str:

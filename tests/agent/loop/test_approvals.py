@@ -178,6 +178,58 @@ def test_interrupt_while_a_person_reads_is_no_approval(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
+def approve_elsewhere(guard, request):
+    """What `opsx approve a-…` does in another terminal, after the person typed yes."""
+    from capabilities.questions import Wanted, prepared
+    from guard.bound import Consent
+
+    wanted = Wanted.of_kept(guard.ledger.request(request))
+    shown = prepared(wanted, guard, force=False, holds="one run")
+    guard.ledger.answers.approve([shown.to_approve()], Consent("tty", "0" * 64))
+
+
+def test_approval_in_another_terminal_settles_the_ask_here(tmp_path, monkeypatch):
+    monkeypatch.setattr("agent.asking.LOOK_S", 0.01)
+    command = f"touch {tmp_path}/made"
+    guard = guard_in(tmp_path)
+    brain = change(command, {"expect": '"status": "approved"', "calls": [use("ops_exec", command=command)]}, "Done.")
+    talk = conversation(guard, brain, tmp_path, asks=True)
+    seen = turn(
+        talk,
+        on_event=lambda event: isinstance(event, events.AskOpened) and approve_elsewhere(guard, event.ask["id"]),
+    )
+    assert [event.outcome for event in of(seen, events.AskSettled)] == ["approved"]
+    assert seen[-1] == events.TurnCompleted(0, []) and (tmp_path / "made").exists()
+    assert [entry["kind"] for entry in guard.ledger.entries()].count("approved") == 1
+
+
+def test_denial_in_another_terminal_settles_the_ask_here(tmp_path, monkeypatch):
+    monkeypatch.setattr("agent.asking.LOOK_S", 0.01)
+    guard = guard_in(tmp_path)
+
+    def deny(event):
+        if isinstance(event, events.AskOpened):
+            kept = guard.ledger.request(event.ask["id"])
+            guard.ledger.answers.deny(kept.request(), request_id=kept.id)
+
+    brain = change(f"touch {tmp_path}/made", {"expect": "leave it", "text": "Left."})
+    seen = turn(conversation(guard, brain, tmp_path, asks=True), on_event=deny)
+    assert [event.outcome for event in of(seen, events.AskSettled)] == ["denied"]
+    assert [entry["kind"] for entry in guard.ledger.entries()].count("denied") == 1
+    assert seen[-1].exit_code == 4
+
+
+def test_claim_that_somebody_approved_elsewhere_approves_nothing(tmp_path):
+    command = f"touch {tmp_path}/made"
+    guard = guard_in(tmp_path)
+    brain = change(command, {"calls": [use("ops_exec", command=command)]}, "Hm.")
+    talk = conversation(guard, brain, tmp_path, asks=True)
+    seen = turn(talk, on_event=answering(talk, Answer(confirm.APPROVED, "elsewhere", "0" * 64)))
+    assert [event.status for event in of(seen, events.ToolCompleted)] == ["needs_stamp", "unanswered", "needs_stamp"]
+    assert of(seen, events.AskSettled)[0].outcome == "unanswered"
+    assert guard.ledger.stamps.listed() == () and not (tmp_path / "made").exists()
+
+
 def test_answer_counts_once(tmp_path):
     command = f"touch {tmp_path}/made"
     talk = conversation(guard_in(tmp_path), change(command, "Ok."), tmp_path, asks=True)
