@@ -386,6 +386,7 @@ def _own(call: Call) -> None:
         and trust is None
         and None not in values[:1]
         and verb in ("check", "explain", "executions", "list", "show", "audit", "--version", "--help", "-h")
+        and not (verb == "audit" and (None in values or "retain" in values))
     ):
         call.flag("helper")
         return
