@@ -295,6 +295,27 @@ def test_a_certificate_bundle_that_is_not_there_is_an_error(secure, tmp_path):
         ask(secure(ca_bundle=str(tmp_path / "none.pem")))
 
 
+@pytest.mark.parametrize("cut", ["fin", "rst"])
+def test_an_encrypted_reply_that_breaks_off_may_be_tried_again(kind, certificate, cut):
+    broken = Say("x" * 100, delivery=Delivery(cut_after=2, cut=cut))
+    with ModelServer(broken, Say("fine"), certificate=certificate) as server:
+        api = provider(kind, url_of(kind, server), ca_bundle=str(certificate / "cert.pem"))
+        with pytest.raises(BrainUnreachable, match="the connection broke") as caught:
+            ask(api)
+        assert caught.value.retryable
+        assert ask(api)[1].text == "fine"
+        api.close()
+
+
+def test_a_line_that_is_not_encrypted_although_asked_is_not_tried_again(kind):
+    with ModelServer(Say("x")) as server:
+        api = provider(kind, url_of(kind, server).replace("http://", "https://"))
+        with pytest.raises(BrainUnreachable, match="TLS failed") as caught:
+            ask(api)
+        assert not caught.value.retryable
+        api.close()
+
+
 def test_a_stop_ends_an_encrypted_reply_in_its_middle(secure, certificate, cancel):
     api = secure(ca_bundle=str(certificate / "cert.pem"))
     ask(api)
