@@ -35,6 +35,8 @@ dangerous: environment
 hosts: environment
 	./opsagent --version
 	"$(PYTHON)" -m tests.hosts.mcp_inspector
+	"$(PYTHON)" -m tests.hosts.mcp_conformance
+	"$(PYTHON)" -m tests.hosts.mcp_fuzz
 	"$(PYTHON)" -m tests.hosts.claude_code_hook
 
 # The MCP server as the official Inspector's command line sees it, in both eras of the protocol.

@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from tests.mcp.talk import LEGACY, MODERN_META, Peer
+from tests.mcp.mutations import mutated
+from tests.mcp.talk import LEGACY, Peer
 
 pytestmark = pytest.mark.guarantee("G-MCP-WIRE")
 
@@ -129,29 +130,10 @@ def test_a_line_over_the_limit_is_thrown_away_and_said(peer):
 
 def test_random_lines_leave_the_server_answering(peer):
     """Every line gives at most one line, which is strict JSON, and the server lives."""
-    random_ = random.Random(20261201)
-    seeds = [
-        json.dumps(PING).encode(),
-        json.dumps(
-            {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "ops_list", "arguments": {}}}
-        ).encode(),
-        json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}).encode(),
-        json.dumps({"jsonrpc": "2.0", "id": 5, "method": "server/discover", "params": {"_meta": MODERN_META}}).encode(),
-    ]
+    chance = random.Random(20261201)
     sent = 300
     for _ in range(sent):
-        line = bytearray(random_.choice(seeds))
-        for _ in range(random_.randint(1, 6)):
-            at = random_.randrange(len(line))
-            kind = random_.randrange(3)
-            if kind == 0:
-                line[at] = random_.randrange(256)
-            elif kind == 1:
-                del line[at : at + random_.randint(1, 8)]
-            else:
-                line[at:at] = bytes(random_.randrange(256) for _ in range(random_.randint(1, 8)))
-            line = bytearray(bytes(line).replace(b"\n", b" ")) or bytearray(b" ")
-        peer.send(bytes(line) + b"\n")
+        peer.send(mutated(chance) + b"\n")
     peer.send({"jsonrpc": "2.0", "id": "the end", "method": "ping"})
     answers = 0
     while peer.next()["id"] != "the end":
