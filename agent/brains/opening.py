@@ -20,12 +20,13 @@ from guard.ledger.null import NullLedger
 from runbooks.catalogue import BUILT_IN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import execution
     from agent.brains.choice import Link
     from agent.history import Transcript
     from agent.providers.base import Reply, Sent
+    from agent.sessions.lines import Header
     from agent.sessions.store import Sessions
     from runbooks.catalogue import Books
 
@@ -40,7 +41,7 @@ class Opened:
     conversation: Conversation
     chain: Chain
     notes: tuple[str, ...]
-    """What a person should know: what was mended in the file, or that nothing is saved and why."""
+    """What a person should know: what was mended in the file, what is different now, or why nothing is saved."""
     resumed: bool
 
 
@@ -75,7 +76,7 @@ def open_conversation(
     if not isinstance(sessions, StateError):
         if resume:
             kept = sessions.resume(resume, runs_of=runs_in(guard.ledger))
-            transcript, notes = kept, tuple(kept.notes)
+            transcript, notes = kept, (*kept.notes, *_moved(kept.header, first, cwd))
         else:
             model = "" if isinstance(first, Without) else first.model
             transcript = sessions.create(cwd=cwd, brain=first.name, model=model)
@@ -101,6 +102,14 @@ def open_conversation(
     )
     conversation.start()
     return Opened(conversation, chain, notes, bool(resume))
+
+
+def _moved(header: Header, first: Link, cwd: str) -> Iterator[str]:
+    """What is different from when the conversation was held last."""
+    if header.brain and header.brain != first.name:
+        yield f"it was begun with the brain {header.brain}; {first.name} goes on"
+    if header.cwd and header.cwd != cwd:
+        yield f"it was begun in {header.cwd}; commands run in {cwd} now"
 
 
 def chain_of(

@@ -345,6 +345,18 @@ def test_a_model_that_was_named_is_asked_for(environment):
     assert server.requests[0].json["model"] == "bigger-2"
 
 
+def test_a_conversation_that_goes_on_elsewhere_says_what_is_different(environment, tmp_path):
+    with ModelServer(Say("first"), Say("second"), Say("third")) as server:
+        first = pointed(environment, "openai", server)
+        asked(first, "-p", "hello", cwd="/")
+        _, _, err = asked(first, "-p", "again", "--continue", cwd="/")
+        assert "begun" not in err
+        second = pointed(environment, "anthropic", server)
+        _, _, err = asked(second, "-p", "and again", "--continue", cwd=str(tmp_path))
+    assert "begun with the brain openai; anthropic goes on" in err
+    assert f"begun in /; commands run in {tmp_path} now" in err
+
+
 def test_the_language_of_the_answer_can_be_chosen(environment):
     with ModelServer(Say("好")) as server:
         got, code, _ = asked(pointed(environment, "openai", server), "-p", "hello there", "--lang", "zh")
