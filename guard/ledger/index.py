@@ -39,7 +39,7 @@ SMALL_LOG_BYTES = 1024 * 1024
 """Up to this size the log is folded at once: that takes less time than to load SQLite."""
 
 INDEX_NAME = "index.db"
-INDEX_FORMAT = 3
+INDEX_FORMAT = 4
 """Another number in the file means: build it again."""
 
 BATCH_LINES = 20_000
@@ -49,12 +49,11 @@ LOCK_WAIT_S = 1.0
 
 _SCHEMA = """
 CREATE TABLE meta (format INTEGER, sha256 TEXT, segment INTEGER, start INTEGER, end INTEGER,
-                   unreadable INTEGER);
+                   unreadable INTEGER, first INTEGER);
 CREATE TABLE executions (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, at TEXT, status TEXT);
 CREATE INDEX executions_by_status ON executions (status, seq);
 CREATE TABLE places (ref TEXT, segment INTEGER, start INTEGER, end INTEGER, PRIMARY KEY (ref, segment, start))
     WITHOUT ROWID;
-CREATE INDEX places_by_segment ON places (segment);
 """
 
 
@@ -323,18 +322,26 @@ class _Index:
                 return
             for statement in _SCHEMA.split(";"):
                 self._database.execute(statement)
-            self._database.execute("INSERT INTO meta VALUES (?, '', 0, 0, 0, 0)", (INDEX_FORMAT,))
+            self._database.execute("INSERT INTO meta VALUES (?, '', 0, 0, 0, 0, 0)", (INDEX_FORMAT,))
 
     def _forget(self) -> None:
         """Takes out what is of segments that are gone from the log."""
-        (oldest,) = self._database.execute("SELECT min(segment) FROM places").fetchone()
+        self._require_format()
+        (first,) = self._database.execute("SELECT first FROM meta").fetchone()
         numbers = segment_numbers(self._log_fd)
-        if oldest is None or not numbers or oldest >= numbers[0]:
+        if not numbers or first >= numbers[0]:
             return
         self._database.execute("BEGIN IMMEDIATE")
         with self._database:
             self._database.execute("DELETE FROM places WHERE segment < ?", (numbers[0],))
             self._database.execute("DELETE FROM executions WHERE id NOT IN (SELECT ref FROM places)")
+            self._database.execute("UPDATE meta SET first = ?", (numbers[0],))
+
+    def _require_format(self) -> None:
+        """Raises _Stale for an index of another version, before a column of ours is asked for."""
+        row = self._database.execute("SELECT format FROM meta").fetchone()
+        if row is None or row[0] != INDEX_FORMAT:
+            raise _Stale
 
     def _batch(self) -> bool:
         """Takes in the next lines; False when there are none. Does not write when there is nothing new."""
@@ -349,10 +356,9 @@ class _Index:
 
     def _anchor(self) -> tuple[int, int, int]:
         """Segment and offset up to which the log is in the index, and its unreadable lines so far."""
-        row = self._database.execute("SELECT format, sha256, segment, start, end, unreadable FROM meta").fetchone()
-        if row is None or row[0] != INDEX_FORMAT:
-            raise _Stale
-        _, sha256, segment, start, end, unreadable = row
+        self._require_format()
+        row = self._database.execute("SELECT sha256, segment, start, end, unreadable FROM meta").fetchone()
+        sha256, segment, start, end, unreadable = row
         if segment:
             try:
                 if sha256_of(self._bytes(segment, start, end)) != sha256:

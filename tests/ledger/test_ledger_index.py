@@ -138,7 +138,7 @@ def test_deleted_index_is_made_again(pair):
     assert os.path.exists(pair.file)
 
 
-@pytest.mark.parametrize("harm", ["garbage", "cut", "empty", "other-format", "flip-places", "no-table"])
+@pytest.mark.parametrize("harm", ["garbage", "cut", "empty", "other-format", "older", "flip-places", "no-table"])
 def test_corrupt_index_is_replaced(pair, harm, no_folding):
     pair.indexed.executions()
     for name in ("-wal", "-shm"):
@@ -152,13 +152,15 @@ def test_corrupt_index_is_replaced(pair, harm, no_folding):
         os.truncate(pair.file, 0)
     else:
         statement = {
+            "older": "CREATE TABLE old AS SELECT 2 AS format, sha256, segment, start, end, unreadable FROM meta;"
+            "DROP TABLE meta; ALTER TABLE old RENAME TO meta;",
             "other-format": "UPDATE meta SET format = 99",
             "flip-places": "UPDATE places SET start = start + 1",
             "no-table": "DELETE FROM meta",
         }[harm]
         database = sqlite3.connect(pair.file)
         with database:
-            database.execute(statement)
+            database.executescript(statement)
         database.close()
     pair.agree()
     no_folding()
