@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from agent.repl.world import Opened
-from guard.errors import StateError
+from guard.errors import StateError, UsageError
 
 if TYPE_CHECKING:
     from agent.brains.choice import Link
@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from agent.sessions.store import Sessions
 
 SHELL = "repl"
-OFFLINE = "offline"
+OFFLINE, SCRIPT = "offline", "script:"
 
 
 def opened(world: World, *, brain: str, model: str, resume: str) -> Opened:
     """The conversation. Raises GuardError."""
-    links: tuple[Link, ...] = ()
-    if model or brain != OFFLINE:
-        from cli.brains_config import chosen
-
-        links = chosen(brain, model)
+    links = _links(brain, model)
     if not links:
+        if resume:
+            raise UsageError(
+                "a conversation goes on with a model, and the runbooks keep none",
+                not_done="it was not opened",
+                hint="--brain NAME, or /brain NAME; docs/brains.md tells how to set one up",
+            )
         return _with_runbooks(world)
     from agent.brains.opening import open_conversation
     from cli import own_runbooks
@@ -49,6 +51,19 @@ def opened(world: World, *, brain: str, model: str, resume: str) -> Opened:
         messages=lambda: history.messages,
         notes=held.notes,
     )
+
+
+def _links(brain: str, model: str) -> tuple[Link, ...]:
+    """The brains that answer. Naming the first of the configured ones leaves the others behind it."""
+    if brain == OFFLINE and not model:
+        return ()
+    from cli.brains_config import chosen
+
+    if brain and not brain.startswith(SCRIPT):
+        configured = chosen("", "")
+        if configured and configured[0].name == brain:
+            brain = ""
+    return chosen(brain, model)
 
 
 def names() -> tuple[str, ...]:
