@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     import execution
     from agent.history import Transcript
-    from agent.loop import Brain, Used
+    from agent.loop import Brain
     from agent.messages import Message
+    from agent.using import Used
     from dialogue import protocol
     from dialogue.confirm import Answer
     from dialogue.events import Event

@@ -7,8 +7,6 @@ runs alone, in order. Whatever ends a turn, each call has a result before the ne
 
 from __future__ import annotations
 
-import queue
-import time
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -16,16 +14,19 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from agent.messages import Assistant, Note, Result, ToolCall, User
 from agent.providers.base import BrainError, Reply
 from agent.sessions.cleaning import clean
+from agent.using import MAY_HAVE_RUN, PROGRESS_S, Used, side_by_side
 from dialogue import events
 from guard.errors import GuardError
 from guard.types import Status
 
 if TYPE_CHECKING:
+    import queue
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from agent.messages import Message
     from agent.providers.base import Sent, Tokens
     from agent.stop import Stop
+    from agent.using import Hands
     from dialogue.events import Event
     from guard.ports import Cancel
     from guard.redact import Redactor
@@ -34,13 +35,6 @@ if TYPE_CHECKING:
     Steps = Generator[Event, None, T]
     """Events, and then a value for whoever drives it with `yield from`."""
 
-SIDE_BY_SIDE = 8
-"""Reads of one reply that run at once."""
-PROGRESS_S = 2.0
-"""How long a tool runs before it is said, and then how often (a person wonders after two seconds)."""
-LET_END_S = 12.0
-"""How long an interrupted tool gets to end on record: a change that is asked to stop needs up to 8 s."""
-MAY_HAVE_RUN = "interrupted; it may have run: verify before you do it again"
 DENIALS = 2
 """This many denials of one intent end a turn (DESIGN 4)."""
 
@@ -74,46 +68,6 @@ class Brain(Protocol):
 
     def close(self) -> None:
         """Ends connections; safe to call twice and from another thread."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Used:
-    """What came of one tool call: what the model reads, what shells show, and what it means for the turn's end."""
-
-    result: Result
-    completed: events.ToolCompleted
-    about: str = ""
-    """What was asked for, the same text for the same command, file or snapshot; "" for what is no change."""
-    unmet: int = 0
-    """Exit code of the turn if nothing better comes of `about`: 3 needs approval, 4 refused, 5, 6; 0: it was done."""
-    wrote: bool = False
-    """It changed something, or may have."""
-    denials: int = 0
-    """How often a person said no to this or to the same in other words, if this was such a time; else 0."""
-
-
-class Hands(Protocol):
-    """Uses tools, each call in a thread of its own."""
-
-    def reads(self, call: ToolCall) -> bool:
-        """Whether it only looks, so that it may run beside others."""
-        ...
-
-    def start(self, call: ToolCall, tell: Callable[[Event | Used], None]) -> Running:
-        """Begins; never raises. `tell` gets events and then, exactly once, a `Used`, from another thread."""
-        ...
-
-
-class Running(Protocol):
-    """One tool at work."""
-
-    def last_line(self) -> str:
-        """The last line of output so far, redacted; "" without output."""
-        ...
-
-    def cancel(self) -> None:
-        """Asks it to stop; safe when it is over."""
         ...
 
 
@@ -276,47 +230,17 @@ class Turn:
     def _use(self, calls: Sequence[ToolCall]) -> Steps[None]:
         """Uses the tools of one reply: neighbouring reads side by side, everything else alone and in order."""
         waiting = deque(calls)
-        while waiting and not self._stop.is_set():
+        while waiting and not self._stop.is_set() and self._denials < DENIALS:
             group = [waiting.popleft()]
             while waiting and self._hands.reads(group[0]) and self._hands.reads(waiting[0]):
                 group.append(waiting.popleft())
-            yield from self._run(group)
-        yield from self._settle("not run: the turn was interrupted before it")
-
-    def _run(self, group: Sequence[ToolCall]) -> Steps[None]:
-        """Runs these calls side by side to their ends, or to LET_END_S after an interrupt."""
-        waiting = deque(group)
-        running: dict[str, tuple[ToolCall, Running, float]] = {}
-        said_s: dict[str, float] = {}
-        give_up_s = 0.0
-        while running or (waiting and not self._stop.is_set()):
-            while waiting and len(running) < SIDE_BY_SIDE and not self._stop.is_set():
-                call = waiting.popleft()
-                began_s = said_s[call.id] = time.monotonic()
-                running[call.id] = (call, self._hands.start(call, self._updates.put), began_s)
-            if self._stop.is_set() and not give_up_s:
-                give_up_s = time.monotonic() + LET_END_S
-                for _, tool, _ in running.values():
-                    tool.cancel()
-            due_s = min(said_s[id] for id in running) + self._limits.progress_s
-            try:
-                update = self._updates.get(timeout=max(0.0, min(due_s, give_up_s or due_s) - time.monotonic()))
-            except queue.Empty:
-                now_s = time.monotonic()
-                if give_up_s and now_s >= give_up_s:
-                    for call, _, _ in running.values():
-                        yield from self._lost(call)
-                    return
-                for id, (_, tool, began_s) in running.items():
-                    if now_s - said_s[id] >= self._limits.progress_s:
-                        said_s[id] = now_s
-                        yield events.ToolProgress(id, int((now_s - began_s) * 1000), tool.last_line())
-                continue
-            if isinstance(update, Used):
-                if running.pop(update.result.call_id, None) is not None:
+            for update in side_by_side(group, self._hands, self._updates, self._stop, self._limits.progress_s):
+                if isinstance(update, Used):
                     yield from self._take(update)
-            elif update is not None:
-                yield update
+                else:
+                    yield update
+        why = "the person denied the same thing twice" if self._denials >= DENIALS else "the turn was interrupted"
+        yield from self._settle(f"not run: {why} before it")
 
     def _take(self, used: Used) -> Steps[None]:
         """Keeps a result and what it means for the end of the turn."""
@@ -331,12 +255,6 @@ class Turn:
         assert isinstance(kept, Result)
         clean_output = kept.text if shown == used.result.text else self._redactor.text(shown)
         yield replace(used.completed, output=clean_output)
-
-    def _lost(self, call: ToolCall) -> Steps[None]:
-        """A call that did not end in time after an interrupt."""
-        self._wrote = self._wrote or not self._hands.reads(call)
-        yield from self._keep(Result(call.id, call.name, MAY_HAVE_RUN, Status.UNKNOWN))
-        yield events.ToolCompleted(call.id, Status.UNKNOWN, output=MAY_HAVE_RUN)
 
     def _settle(self, text: str, status: str = Status.CANCELLED) -> Steps[None]:
         """Gives each call without a result one, so that no request ever holds an open call."""

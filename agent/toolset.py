@@ -13,11 +13,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import execution
-from agent.loop import MAY_HAVE_RUN, Used
 from agent.messages import Result, ToolCall
 from agent.results import MOST_CHARACTERS, result_text
 from agent.tools.ask_user import NAME as ASK_USER
 from agent.tools.ask_user import ask_user_tool
+from agent.using import MAY_HAVE_RUN, Used
 from capabilities import approvals, edits, files, ops, probe, snapshots
 from capabilities.bounded import json_text
 from capabilities.call import Call
@@ -66,7 +66,7 @@ _UNMET = {
 
 
 class Toolset:
-    """`agent.loop.Hands` over `capabilities`."""
+    """`agent.using.Hands` over `capabilities`."""
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class _Unusable(GuardError):
 
 
 class _Running:
-    """`agent.loop.Running` over a job."""
+    """`agent.using.Running` over a job."""
 
     def __init__(self, job: Job) -> None:
         self._job = job

@@ -144,6 +144,18 @@ def test_second_denial_of_one_intent_ends_the_turn_also_in_other_words(tmp_path)
     assert (tmp_path / "keep").exists()
 
 
+def test_second_denial_also_stops_what_else_the_same_reply_wanted(tmp_path):
+    command = f"rm {tmp_path}/keep"
+    (tmp_path / "keep").write_text("x")
+    calls = [use("ops_approve", command=command), use("ops_approve", command=command), use("bash", command="ls")]
+    guard = guard_in(tmp_path)
+    talk = conversation(guard, scripted({"calls": calls}, "never said"), tmp_path, asks=True)
+    seen = turn(talk, on_event=answering(talk, Answer(confirm.DENIED, "rpc"), Answer(confirm.DENIED, "rpc")))
+    assert [event.status for event in of(seen, events.ToolCompleted)] == ["denied", "denied", "cancelled"]
+    assert "denied the same thing twice" in of(seen, events.ToolCompleted)[2].output
+    assert guard.target.asked == [] and seen[-1].exit_code == 4
+
+
 def test_denial_of_one_thing_does_not_end_the_turn_for_another(tmp_path):
     brain = change(
         f"touch {tmp_path}/one",

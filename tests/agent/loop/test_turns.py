@@ -322,7 +322,7 @@ def test_interrupt_while_a_tool_works_leaves_results_for_all_calls(tmp_path):
 
 
 def test_tool_that_does_not_stop_is_left_and_said_to_have_maybe_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("agent.loop.LET_END_S", 0.0)
+    monkeypatch.setattr("agent.using.LET_END_S", 0.0)
     held = threading.Event()
 
     def run(arguments):
@@ -346,6 +346,42 @@ def test_turn_that_takes_too_long_ends_with_124(tmp_path):
     seen = turn(conversation(guard_in(tmp_path), brain, tmp_path, limits=Limits(timeout_s=0.05)))
     assert seen[-1].exit_code == 124
     assert any("too long" in event.text for event in of(seen, events.Notice))
+
+
+def test_interrupt_before_a_group_begins_starts_none_of_it(tmp_path):
+    import queue
+
+    from agent.messages import ToolCall
+    from agent.stop import Stop
+    from agent.using import side_by_side
+
+    class Refusing:
+        def reads(self, call):
+            return True
+
+        def start(self, call, tell):
+            raise AssertionError("nothing may start")
+
+    stop = Stop(lambda: None)
+    stop.set()
+    assert list(side_by_side([ToolCall("1", "bash")], Refusing(), queue.SimpleQueue(), stop)) == []
+    stop.close()
+
+
+def test_stop_counts_once_and_not_after_its_turn():
+    from agent.stop import INTERRUPTED, TIMED_OUT, Stop
+
+    woken = []
+    stop = Stop(lambda: woken.append(1))
+    stop.set(TIMED_OUT)
+    stop.set(INTERRUPTED)
+    assert stop.exit_code == TIMED_OUT and woken == [1]
+    stop.close()
+    stop.close()
+    late = Stop(lambda: woken.append(2))
+    late.close()
+    late.set()
+    assert not late.is_set() and woken == [1]
 
 
 def test_interrupt_between_turns_changes_nothing(tmp_path):
