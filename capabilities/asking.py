@@ -29,6 +29,8 @@ ASK_TIMEOUT_S = 300.0
 ELSEWHERE = "elsewhere"
 """Consent of an Answer that only says: look into the log, somebody answered in another shell."""
 NO_WAY_TO_ASK = "this client cannot ask its user"
+WIRES = ("mcp", "rpc", "acp")
+"""Shells that speak to another program: a person behind it can answer, but ssh-keygen cannot ask there."""
 _BECAUSE = {
     DENIED: "the person said no",
     EXPIRED: "nobody answered in time",
@@ -77,6 +79,9 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
     is_irreversible = bool(shown.ask.must_type)
     if call.confirm is None:
         return Settled(wanted.id, UNANSWERED, False, NO_WAY_TO_ASK, is_irreversible, None)
+    if (signer := guard.ledger.answers.signer) and call.shell in WIRES:
+        because = f"an approval here needs a signature of {signer}, which is made on a terminal"
+        return Settled(wanted.id, UNANSWERED, False, because, is_irreversible, None)
     answer = answered(shown.ask, call)
     if answer.consent == ELSEWHERE:
         return _settled_elsewhere(wanted.id, guard, is_irreversible)

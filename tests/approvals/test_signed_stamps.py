@@ -206,3 +206,21 @@ def test_keys_are_read_from_all_forms_of_lines():
     found = keys_of("alice", "\n".join(lines))
     assert found == [f"{key}two", "sk-ssh-ed25519@openssh.com AAAAC3NzaC1lZDI1NTE5token"]
     assert keys_of("dave@example.org", "\n".join(lines)) == []
+
+
+def test_client_over_a_wire_is_sent_to_a_terminal_and_nobody_is_asked_in_vain(tmp_path, signatures):
+    import dataclasses
+
+    from capabilities.approvals import approve_tool
+    from tests.capabilities.world import asked as answer_of
+    from tests.capabilities.world import call_in, guard_in
+
+    class Never:
+        def ask(self, ask, **more):
+            raise AssertionError("asked in vain")
+
+    guard = guard_in(tmp_path)
+    guard = dataclasses.replace(guard, ledger=ledger_in(tmp_path / "signed", house=House(signatures=signatures)))
+    told = answer_of(approve_tool(guard, call_in(tmp_path, confirm=Never())), command="touch a")
+    assert (told["status"], told["next"]) == ("needs_stamp", f"opsx approve {told['request']}")
+    assert f"needs a signature of {PRINCIPAL}" in told["because"]
