@@ -26,13 +26,14 @@ from capabilities.bounded import fitted, json_text
 from capabilities.call import AnswerNeeded, Call
 from capabilities.consent import FormConfirm, HostConfirm, Sealer
 from capabilities.jobs import Jobs
+from capabilities.lines import Fault, Wire
 from capabilities.registry import Registry
 from capabilities.run import bash_tool
 from dialogue.confirm import DENIED, UNANSWERED
 from execution import Onlooker
 from guard.errors import GuardError, StateError
 from guard.types import Status
-from mcp_wire.lines import Fault, Wire, message_of
+from mcp_wire.lines import message_of
 from mcp_wire.sdk import load_sdk
 from runbooks import tool as runbook
 
@@ -440,10 +441,8 @@ async def _converse(sdk: SimpleNamespace, server: Any, wire: Wire, service: Serv
     unanswered: set[Any] = set()
 
     def tell(fault: Fault) -> None:
-        while wire.is_full:
-            time.sleep(FULL_CHECK_S)
         if fault.answer is not None:
-            wire.put(json_text(fault.answer))
+            wire.put_when_read(json_text(fault.answer))
 
     def deliver(line: bytes) -> None:
         try:

@@ -61,7 +61,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "fleet": ("capabilities", "execution", "core", "dialogue", "guard"),
     # Siblings that a conversation needs; they do not know it. mcp_server and agent do not know each other.
     "agent": ("runbooks", "runtimes", "fleet", "capabilities", "execution", "core", "dialogue", "guard"),
-    "mcp_wire": (),
+    "mcp_wire": ("capabilities.lines",),
     "mcp_server": ("mcp_wire", "runbooks", "capabilities", "execution", "core", "dialogue", "guard"),
     "cli": OURS,
     # What starts programs knows their entry points and nothing else.
