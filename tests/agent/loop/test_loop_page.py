@@ -35,3 +35,12 @@ def test_fields_of_the_page_are_those_of_the_form():
     page = (ROOT / "docs" / "loop.md").read_text("utf-8").partition("## A scripted brain")[2]
     named = [name for row in re.findall(r"^\| (`.*?) \|", page, re.M) for name in re.findall(r"`(\w+)`", row)]
     assert sorted(named) == sorted(_FIELDS)
+
+
+def test_events_of_the_page_are_those_that_exist():
+    import dataclasses
+
+    page = (ROOT / "docs" / "loop.md").read_text("utf-8").partition("## Events")[2].partition("## Approvals")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.M)
+    named = {kind: re.findall(r"`(\w+)`", fields) for kind, fields in rows}
+    assert named == {kind.type: [field.name for field in dataclasses.fields(kind)] for kind in events.EVENTS}
