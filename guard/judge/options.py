@@ -147,7 +147,7 @@ class Grammar:
                     at += 1
                     argument = words[at] if at < count else None
                 options.append(Option(name, action, argument, word))
-            elif value[1] == "-" or self.single:
+            elif value[1] == "-" or self.single or _is_named(value, table):
                 self._long(parsed, word, value, words, at)
                 if parsed.rest:
                     at += 1
@@ -225,3 +225,18 @@ class Grammar:
         parts = word.parts[1:] if word.parts else (Expansion("glob", "", False),)
         pieces: tuple[str | Expansion, ...] = (tail, *parts) if tail else tuple(parts)
         parsed.options.append(Option(known[0], known[2], Word(word.span, None, pieces, True), word))
+
+
+def _is_named(value: str, table: "dict[str, tuple[str, int, str]]") -> bool:
+    """Whether it is `-name=value` of a long name with one dash, among programs that bundle all others."""
+    head, equals, _ = value.partition("=")
+    return bool(equals) and len(head) > 2 and head in table
+
+
+def is_bundle_of(value: str, table: "dict[str, tuple[str, int, str]]") -> bool:
+    """Whether a word is short options of the table, the last one perhaps with its value behind it."""
+    for char in value[1:]:
+        known = table.get(value[0] + char)
+        if known is None or known[1] != FLAG:
+            return known is not None
+    return True

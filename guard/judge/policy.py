@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from guard.judge.engine import Judge
     from guard.types import Enforcement, Policy
 
-POLICY_VERSION = f"1 ({VERSIONS})"
+POLICY_VERSION = f"2 ({VERSIONS})"
 """Changes whenever any verdict changes; a stamp made under another version is void."""
 
 LOOPBACK = ("localhost", "::1", "[::1]", "ip6-localhost")

@@ -2,7 +2,7 @@
 
 from guard.judge.assignments import leads_to_shared
 from guard.judge.levels import LEVELS, R0, R1, R2
-from guard.judge.options import Grammar, Option, Parsed
+from guard.judge.options import Grammar, Option, Parsed, is_bundle_of
 from guard.judge.program import Call, Program
 from guard.judge.suspicion import suspicious
 
@@ -160,7 +160,7 @@ class Verbs(Program):
 
     __slots__ = (
         "grammar", "levels", "default", "details", "need", "environment", "flags", "longest", "check", "danger", "none",
-        "protocol", "anywhere",
+        "protocol", "anywhere", "closed",
     )  # fmt: skip
 
     def __init__(
@@ -179,6 +179,7 @@ class Verbs(Program):
         plain: bool = False,
         protocol: str = "",
         anywhere: bool = False,
+        closed: bool = False,
     ) -> None:
         self.plain = plain
         self.anywhere = Grammar(options) if anywhere else None
@@ -206,6 +207,8 @@ class Verbs(Program):
         """Level when no verb is given."""
         self.danger = Grammar(danger)
         """Options after the verb that raise it, whatever the verb is."""
+        self.closed = closed
+        """The lists hold the harmless options too: a short one that they lack is not known."""
         self.need = need
         self.flags = flags
         """Set when the level is R0: `helper` for programs that their own configuration can make run others."""
@@ -237,7 +240,7 @@ class Verbs(Program):
             what = f"{call.name} {verb}" if known else f"{call.name} {verb} is not a known read"
             call.note(level, f"{call.name}.{verb.replace(' ', '-')}" if known else f"{call.name}.unknown-verb", what)
         if self.danger.text:
-            self._danger(call, rest)
+            self._danger(call, rest, closed=self.closed and verb not in self.details)
         if self.anywhere is not None and rest:
             end = next((at for at, word in enumerate(rest) if word.value == "--"), len(rest))
             for option in self.anywhere.parse(rest[:end]).options:
@@ -269,11 +272,22 @@ class Verbs(Program):
         elif self.none and not any(option.name in ("--help", "--version", "-h") for option in head.options):
             call.note(self.none, f"{call.name}.bare", f"{call.name} without a verb")
 
-    def _danger(self, call: Call, rest: "list[Word]") -> None:
-        """Only options that the danger list names count here; an abbreviation of one counts as well."""
-        for option in self.danger.parse(rest).options:
+    def _danger(self, call: Call, rest: "list[Word]", *, closed: bool) -> None:
+        """Only options that the danger list names count here; an abbreviation of one counts as well.
+
+        `closed`: short ones that it does not name count too.
+        """
+        parsed = self.danger.parse(rest)
+        for option in parsed.options:
             if option.action:
                 act(call, option)
+        if not closed:
+            return
+        listed = {**(self.grammar.table or {}), **(self.danger.table or {})}
+        for word in parsed.unknown:
+            value = word.value or word.prefix
+            if not value.startswith("--") and not is_bundle_of(value, listed):
+                call.note(R2, f"{call.name}.unknown-option", f"{word.shape} is not a known option", word, "law 2")
 
     def find(self, call: Call) -> "tuple[Parsed, str, list[Word]]":
         """Options before the verb, the verb (as many words as the table knows), and what follows it."""

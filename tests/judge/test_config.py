@@ -120,6 +120,27 @@ def test_a_file_with_a_mistake_is_left_out_whole_and_named(place, capsys, text, 
     assert complaint in capsys.readouterr().err
 
 
+@pytest.fixture
+def unnamed():
+    yield
+    config.name_file("")
+
+
+def test_a_file_that_was_named_counts_after_the_others_in_this_process(place, tmp_path, unnamed):
+    _put(place / "config.toml", '[policy]\nmode = "read-only"\npeers = ["a"]')
+    config.name_file(str(_put(tmp_path / "more.toml", '[policy]\nmode = "lab"\npeers = ["b"]')))
+    assert (config.load().mode, config.load().peers) == (Mode.READ_ONLY, ("a", "b"))
+    assert surroundings.policy().peers == frozenset(("a", "b"))
+
+
+def test_a_file_that_was_named_has_to_be_there_and_ours(tmp_path, unnamed):
+    with pytest.raises(config.BadConfig, match="No such file"):
+        config.name_file(str(tmp_path / "none.toml"))
+    _put(tmp_path / "more.toml", "").chmod(0o666)
+    with pytest.raises(config.BadConfig, match="written by others"):
+        config.name_file(str(tmp_path / "more.toml"))
+
+
 def test_what_others_could_have_written_is_left_out(place, tmp_path):
     file = _put(place / "config.toml", CONFIG)
     file.chmod(0o666)

@@ -7,7 +7,8 @@ from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": ("docker ps -a", "docker images", "docker logs -f --tail 10 web", "docker inspect web",
+    "R0": ("docker compose logs -fn 5 web", "docker compose ps -aq", "docker compose exec -T web ls",
+        "docker ps -a", "docker images", "docker logs -f --tail 10 web", "docker inspect web",
         "docker stats --no-stream", "docker exec web ps aux", "docker exec -it web cat /etc/os-release",
         "docker compose ps", "docker compose logs -f web", "docker-compose -f x.yml config",
         "docker volume ls", "podman ps", "crictl ps", "docker version", "docker network inspect x",
@@ -16,7 +17,8 @@ EXAMPLES = {
         "docker compose config -qo f",),
     "R2": ("docker stop web", "docker run alpine ls", "docker pull alpine", "docker build .",
         "docker exec -it web bash", "docker compose up -d", "docker foo", "docker -H tcp://x ps",
-        "docker cp a web:/b", "docker compose exec web foo", "DOCKER_CONFIG=/tmp/x docker ps",),
+        "docker cp a web:/b", "docker compose ps -z", "docker compose logs -Z web",
+        "docker compose exec web foo", "DOCKER_CONFIG=/tmp/x docker ps",),
     "R3": ("docker rm -f web", "docker volume rm x", "docker system prune -f", "docker volume prune",
         "docker rmi x", "docker compose down -v", "docker exec web rm -rf /srv",
         "docker run -v /:/m alpine rm -rf /m", "docker image prune -a", "docker swarm leave --force",
@@ -150,7 +152,8 @@ COMPOSE = verbs(
     R2 up|stop|kill|pull|push|build|watch|cp|attach|scale
     R3 down|rm""",
     need="bus", env=("DOCKER_HOST",), details={"exec": _exec, "run": _run},
-    danger="-q,--quiet -o:!write --output:!write -f,--follow -t,--timestamps -a,--all",
+    danger="-q,--quiet -o:!write --output:!write -f,--follow -t,--timestamps -a,--all -n,--tail: -h,--help",
+    closed=True,
 )  # fmt: skip
 _HEAD = Grammar("posix " + _CONTAINER_OPTIONS)
 

@@ -7,8 +7,10 @@ from guard.judge.rules import many, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
-    "R0": ("gh pr list", "gh run view 1 --log", "gh api repos/o/r", "glab mr list", "svn info", "hg status", "tig log"),
-    "R2": ("gh pr merge 1", "gh auth token", "gh auth status -t", "gh api graphql", "svn commit", "hg push", "lazygit"),
+    "R0": ("gh pr list", "gh run view 1 --log", "gh api repos/o/r", "glab mr list", "svn info", "hg status",
+        "hg log -Gvl 5 -T x", "svn ls -vN u", "tig log"),
+    "R2": ("gh pr merge 1", "gh auth token", "gh auth status -t", "gh api graphql", "svn commit",
+        "svn log -z", "hg log -Z", "hg push", "lazygit"),
     "R3": ("gh repo delete o/r", "gh api -X DELETE repos/o/r", "svn revert f", "hg strip 1"),
 }  # fmt: skip
 
@@ -74,7 +76,9 @@ PROGRAMS: dict[str, Program] = {
         R3 strip|revert|purge""", flags=("helper",),
             danger="--diff-cmd:!exec --diff3-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write "
             "--config:!R2 --config-option:!R2 --config-dir:!config --config-file:!R2 --debugger!R2 -r,--rev: -l: -p -v "
-            "-q -g -a -m -n -c -d -u -A -B -S -I: -X: -F: -R: -U: -x:")),
+            "-q -g -a -m -n -c: -d -u -A -B -S -I: -X: -F: -R: -U: -x: -h -i -b -w -L: -T: -f -G -M -C -W -E: -N "
+            "-k: -P: -0 -K -t:",
+            closed=True)),
     "tig": verbs("-v,--version -h,--help", "R0 status|log|show|blame|grep|refs|stash|reflog", none="R0",
         flags=("helper",)),
     **many("lazygit gitk", verbs("-v,--version", "R0 --version", none="R2", flags=("helper",))),

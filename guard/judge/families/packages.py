@@ -16,7 +16,9 @@ EXAMPLES = {
         "dnf install x", "yum remove x", "apk add x", "pacman -S x", "pacman -Syu", "snap install x",
         "pip install x", "npm install", "npm run build", "npx x", "gem install x", "cargo build", "go run x.go",
         "brew install x", "apt-get autoremove", "yarn", "npm exec x", "cargo run", "pip foo", "apt foo",
-        "dpkg --configure -a", "apt-key add x", "go build", "apt -o APT::Update::Pre-Invoke::=id list",),
+        "dpkg --configure -a", "rpm -qE %(id)", "rpm -qD 'a %(id)' bash",
+        "go list -toolexec=x ./...", "go list -mod=mod ./...",
+        "go list -overlay=x -json ./...", "apt-key add x", "go build", "apt -o APT::Update::Pre-Invoke::=id list",),
     "R3": ("apt purge x", "apt-get purge x", "dpkg -P x", "npm unpublish x", "cargo yank x"),
 }  # fmt: skip
 
@@ -84,8 +86,12 @@ def _rpm(call: Call) -> None:
     asks = any(value.startswith(("-q", "--query", "-V", "--verify")) for value in options)
     if asks:
         options = [value for value in options if value not in ("-i", "-F", "-e", "--install")]
-    if any(value.partition("=")[0] in bad for value in options) or any(
-        value.startswith(("--spec", "--predefine", "--undefine")) for value in options
+    # -E and -D expand and define macros, which can run commands, in a bundle as well (`-qE`).
+    macros = any(value[1:2] != "-" and not {"E", "D"}.isdisjoint(value) for value in options)
+    if (
+        macros
+        or any(value.partition("=")[0] in bad for value in options)
+        or any(value.startswith(("--spec", "--predefine", "--undefine")) for value in options)
     ):
         call.note(R2, "packages.rpm", "changes installed packages or runs macros", None, "rpm(8)")
         return
