@@ -37,7 +37,8 @@ def load(redact: Callable[[str], str]) -> Configured:
 
 def places() -> list[str]:
     """The files, in order; they need not exist. A folder that is a link is left out, as the policy does."""
-    return [os.path.join(folder, "config.toml") for folder in config.folders() if not os.path.islink(folder)]
+    standing = [os.path.join(folder, "config.toml") for folder in config.folders() if not os.path.islink(folder)]
+    return [*standing, *filter(None, [config.named_file()])]
 
 
 def table_of(path: str) -> dict[str, Any]:

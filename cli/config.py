@@ -103,12 +103,37 @@ def folders() -> "list[str]":
     return [SYSTEM_FOLDER, own]
 
 
+_named = ""
+"""The file of `--config`, for this process."""
+
+
+def name_file(path: str) -> None:
+    """Makes one more file count in this process, after the others: what `--config FILE` names. "" names none.
+
+    Raises:
+        BadConfig: it is not there, or others could have written it.
+    """
+    global _named
+    _named = os.path.abspath(path) if path else ""
+    if _named:
+        try:
+            read_safely(_named)
+        except OSError as error:
+            raise BadConfig(_named, error.strerror or str(error)) from None
+
+
+def named_file() -> str:
+    """The file of `--config`, absolute; "" without one."""
+    return _named
+
+
 def load(extra: str = "") -> Settings:
-    """Everything that the configuration says. `extra`: one more file, named by a person (`--config FILE`).
+    """Everything that the configuration says. `extra`: one more file; by default the one of `name_file`.
 
     Raises:
         BadConfig: `extra` cannot be used. The standing files never raise; they are in `problems`.
     """
+    extra = extra or _named
     there = [folder for folder in folders() if os.path.isdir(folder)]
     if not there and not extra:
         return Settings()

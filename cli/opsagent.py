@@ -113,6 +113,7 @@ def itself() -> "Verb":
             Option("model", "the model to ask for, in place of the brain's own", value="MODEL"),
             Option("max-turns", "at most so many replies of the model, 1..1000 (default 100)", value="N"),
             Option("target", "the machine to look at; only `local` in this version", value="NAME"),
+            Option("config", "read this configuration file too, after the others (docs/config.md)", value="FILE"),
             Option("read-only", "refuse everything above R0"),
             Option("resume", "go on with this conversation (opsagent sessions), or `last`", value="ID"),
             Option("continue", "go on with the last conversation: --resume last"),
@@ -190,6 +191,10 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
         if "resume" in parsed.values:
             raise UsageError("--continue and --resume exclude each other", hint=f"{PROGRAM} --help")
         parsed.values["resume"] = "last"
+    if parsed.value("config"):
+        from cli.config import name_file
+
+        name_file(parsed.value("config"))
     return parsed
 
 

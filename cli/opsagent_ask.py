@@ -123,7 +123,8 @@ def somebody_set_one_up() -> bool:
         return True
     from cli import config
 
-    return any(os.path.lexists(os.path.join(folder, "config.toml")) for folder in config.folders())
+    files = [os.path.join(folder, "config.toml") for folder in config.folders()]
+    return bool(config.named_file()) or any(os.path.lexists(path) for path in files)
 
 
 def add_piped(question: oneshot.Question, stopped: "Callable[[], bool]", fd: int = 0) -> None:

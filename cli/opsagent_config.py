@@ -32,6 +32,7 @@ VERB = Verb(
     usage="show | path | check",
     options=(
         Option("origin", "with show: the file and line, or the variable, that said it"),
+        Option("config", "read this file too, after the others", value="FILE"),
         Option("json", "print one JSON object"),
     ),
     text="""
@@ -55,6 +56,8 @@ class Row:
 
 def main(parsed: Parsed) -> int:
     """Runs one of the three."""
+    if parsed.value("config"):
+        config.name_file(parsed.value("config"))
     if parsed.words == ["show"]:
         return _show(origin=parsed.flag("origin"), as_json=parsed.flag("json"))
     if parsed.words == ["path"]:
@@ -66,11 +69,12 @@ def main(parsed: Parsed) -> int:
 
 def _path(*, as_json: bool) -> int:
     places = brains_config.places()
+    own = os.path.join(config.folders()[-1], "config.toml")
     if as_json:
         files = [{"path": path, "there": os.path.lexists(path)} for path in places]
-        line({"format": 1, "path": places[-1], "files": files})
+        line({"format": 1, "path": own, "files": files})
     else:
-        write(f"{safe(places[-1])}\n")
+        write(f"{safe(own)}\n")
     return 0
 
 

@@ -441,6 +441,19 @@ def test_options_of_a_conversation_need_a_model(environment, option):
     assert code == 2 and option[0].replace("--continue", "--resume") in err
 
 
+def test_a_configuration_that_is_named_says_who_is_asked(environment, tmp_path):
+    with ModelServer(Say("ok")) as server:
+        named = tmp_path / "ci.toml"
+        named.write_text('[brains]\norder = ["near"]\n' + entry("near", server))
+        named.chmod(0o600)
+        got, code, _ = asked(environment, "-p", "hello", "--config", str(named))
+        assert (code, got["brain"]) == (0, "near")
+        code, out, _ = call("opsagent", "config", "show", "--origin", "--config", str(named), env=environment)
+        assert code == 0 and f'brains.order = ["near", "offline"]   # {named}:2' in out.splitlines()
+        code, _, err = call("opsagent", "-p", "hello", "--config", str(tmp_path / "none.toml"), env=environment)
+        assert code == 2 and "none.toml" in err
+
+
 def test_a_wrong_configuration_sends_nothing_anywhere(environment):
     with ModelServer(Say("ok")) as server:
         configure(environment, '[brains]\norder = ["near"]\n[brains.near]\nkind = "openai"\napi_key = "x"\n')
