@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from agent.messages import Message, User
@@ -15,6 +17,7 @@ from capabilities.registry import Tool, hints_of, parameters
 from guard.hands.cancel import CancelToken
 from guard.redact import Redactor
 from guard.types import Level
+from tests.model_server.script import Gate
 from tests.model_server.server import ModelServer
 
 KINDS: dict[str, type[Api]] = {"openai": OpenAI, "anthropic": Anthropic}
@@ -55,3 +58,14 @@ def ask(api: Api, request: Sent | None = None, cancel: CancelToken | None = None
             token.close()
     assert isinstance(reply, Reply)
     return pieces, reply
+
+
+@contextmanager
+def at(gate: Gate, act: Callable[[], object]) -> Iterator[None]:
+    """Acts in another thread once the server has come to the gate."""
+    thread = threading.Thread(target=lambda: (gate.wait_until_reached(), act()))
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
