@@ -226,8 +226,8 @@ def test_plan_is_one_screen_one_answer_and_a_stamp_for_each(terminal, work, ledg
     [
         ('{"command": "x", "force": "y"}\n', "line 1 of the plan"),
         ('{"command": 3}\n', "line 1 of the plan"),
-        ("# nothing\n", "holds 0 requests"),
-        ("touch x\n" * 51, "holds 51 requests"),
+        ("# nothing\n", "holds 0 steps"),
+        ("touch x\n" * 51, "holds 51 steps"),
     ],
 )
 def test_plan_that_is_none_is_a_usage_error(terminal, work, ledger, content, said):
