@@ -8,6 +8,7 @@ import pytest
 
 from dialogue import confirm, events
 from dialogue.confirm import ANSWERED, Answer
+from tests.agent.loop.elsewhere import approve_elsewhere
 from tests.capabilities.world import guard_in
 from tests.talk import conversation, of, scripted, turn, use
 
@@ -188,16 +189,6 @@ def test_interrupt_while_a_person_reads_is_no_approval(tmp_path):
     talk.respond(opened[0], YES)  # late: changes nothing
     assert talk._guard.ledger.stamps.listed() == ()
     assert not (tmp_path / "made").exists()
-
-
-def approve_elsewhere(guard, request):
-    """What `opsx approve a-…` does in another terminal, after the person typed yes."""
-    from capabilities.questions import Wanted, prepared
-    from guard.bound import Consent
-
-    wanted = Wanted.of_kept(guard.ledger.request(request))
-    shown = prepared(wanted, guard, force=False, holds="one run")
-    guard.ledger.answers.approve([shown.to_approve()], Consent("tty", "0" * 64))
 
 
 def test_approval_in_another_terminal_settles_the_ask_here(tmp_path, monkeypatch):

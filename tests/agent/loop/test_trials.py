@@ -12,6 +12,7 @@ from agent.messages import Result
 from dialogue import confirm, events
 from dialogue.confirm import Answer
 from guard.types import Mode, Policy
+from tests.agent.loop.elsewhere import approve_elsewhere
 from tests.capabilities.world import guard_in
 from tests.talk import conversation, of, scripted, turn, use
 
@@ -286,3 +287,38 @@ def test_interrupted_change_is_recorded_and_never_said_to_have_changed_nothing(g
     assert not (tmp_path / "ended").exists()
     turn(talk, "what happened?")
     assert run.id in brain.sent[-1].messages[-2].text
+
+
+def test_whole_story_from_diagnosis_to_a_verified_fix(guard, tmp_path, monkeypatch):
+    monkeypatch.setattr("agent.asking.LOOK_S", 0.01)
+    log = tmp_path / "app.log.1"
+    log.write_text("old\n" * 1000)
+    reads = ["df -h .", "free -m", "uptime", f"du -a {tmp_path}", f"tail -n 3 {log}"]
+    fix = f"rm {log}"
+    brain = scripted(
+        {"text": "I look.", "calls": [use("bash", command=command) for command in reads]},
+        {
+            "expect": "app.log.1",
+            "text": "The old log can go.",
+            "calls": [use("ops_exec", command=fix, why="frees 4 KB")],
+        },
+        ASK,
+        {"expect": '"status": "approved"', "calls": [use("ops_exec", command=fix)]},
+        {"expect": '"execution": "(?P<fix>e-[a-z0-9]+)"', "calls": [use("bash", command=f"ls -a {tmp_path}")]},
+        {"expect": '"execution": "(?P<seen>e-[a-z0-9]+)"', "text": "Removed in ${fix}, gone in ${seen}."},
+    )
+    talk = conversation(guard, brain, tmp_path, asks=True)
+    seen = turn(
+        talk,
+        "why is the disk filling up?",
+        on_event=lambda event: isinstance(event, events.AskOpened) and approve_elsewhere(guard, event.ask["id"]),
+    )
+    assert told(seen) == [*["succeeded"] * 5, "needs_stamp", "approved", "succeeded", "succeeded"]
+    runs = guard.ledger.executions().executions
+    changes = [run for run in runs if run.level != "R0"]
+    assert len(runs) == 7 and [run.command for run in changes] == [fix] and changes[0].snapshot
+    assert of(seen, events.Text)[-1].text == f"Removed in {changes[0].id}, gone in {runs[0].id}."
+    assert seen[-1] == events.TurnCompleted(0, []) and not log.exists()
+    assert {run.session for run in runs} == {"c-test"} and {run.call_id for run in runs} <= {
+        event.id for event in of(seen, events.ToolRequested)
+    }
