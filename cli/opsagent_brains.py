@@ -1,4 +1,4 @@
-"""Opens a conversation for the terminal: brain, file and guard put together."""
+"""Opens a conversation for a shell: brain, file and guard put together."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from guard.errors import StateError, UsageError
 
 if TYPE_CHECKING:
     from agent.brains.choice import Link
-    from agent.repl.world import World
+    from agent.repl.world import Place
     from agent.sessions.store import Sessions
 
 SHELL = "repl"
 OFFLINE, SCRIPT = "offline", "script:"
 
 
-def opened(world: World, *, brain: str, model: str, resume: str) -> Opened:
-    """The conversation. Raises GuardError."""
+def opened(world: Place, *, brain: str, model: str, resume: str, shell: str = SHELL, client: str = "") -> Opened:
+    """The conversation.
+
+    Args:
+        shell: the way in, for the records.
+        client: name and version of a program that drives it.
+    Raises:
+        GuardError
+    """
     links = _links(brain, model)
     if not links:
         if resume:
@@ -27,7 +34,7 @@ def opened(world: World, *, brain: str, model: str, resume: str) -> Opened:
                 not_done="it was not opened",
                 hint="--brain NAME, or /brain NAME; docs/brains.md tells how to set one up",
             )
-        return _with_runbooks(world)
+        return _with_runbooks(world, shell)
     from agent.brains.opening import open_conversation
     from cli import own_runbooks
 
@@ -36,7 +43,8 @@ def opened(world: World, *, brain: str, model: str, resume: str) -> Opened:
         links,
         _sessions(world),
         cwd=world.cwd,
-        shell=SHELL,
+        shell=shell,
+        client=client,
         environ=world.environ,
         resume=resume,
         asks=world.person,
@@ -76,7 +84,7 @@ def names() -> tuple[str, ...]:
     return (*entries(load(redact), os.environ, redact=redact), OFFLINE)
 
 
-def _with_runbooks(world: World) -> Opened:
+def _with_runbooks(world: Place, shell: str) -> Opened:
     """The brain that needs no model; it keeps no conversation."""
     from agent.offline import OfflineSession
     from capabilities.run import read_only_runner
@@ -85,7 +93,7 @@ def _with_runbooks(world: World) -> Opened:
     from guard.hands.cancel import CancelToken
 
     id = RandomIds().new("c")
-    ask = read_only_runner(world.guard, cwd="/", shell=SHELL, session=id, cancel=CancelToken())
+    ask = read_only_runner(world.guard, cwd="/", shell=shell, session=id, cancel=CancelToken())
     session = OfflineSession(
         ask, utc=world.guard.clock.utc, redact=world.guard.redactor.text, books=own_runbooks.books()
     )
@@ -93,7 +101,7 @@ def _with_runbooks(world: World) -> Opened:
     return Opened(session, id, OFFLINE)
 
 
-def _sessions(world: World) -> Sessions | StateError:
+def _sessions(world: Place) -> Sessions | StateError:
     try:
         return world.sessions
     except StateError as error:

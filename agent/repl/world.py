@@ -35,8 +35,8 @@ class Opened:
     """What was mended when it was read."""
 
 
-class World(Protocol):
-    """The program around a conversation."""
+class Place(Protocol):
+    """What a conversation is opened in."""
 
     guard: execution.Guard
     cwd: str
@@ -49,6 +49,10 @@ class World(Protocol):
     def sessions(self) -> Sessions:
         """The conversations on disk. Raises StateError."""
         ...
+
+
+class World(Place, Protocol):
+    """The program around a conversation."""
 
     def open(self, *, brain: str = "", model: str = "", resume: str = "", cwd: str = "") -> Opened:
         """Opens a conversation; "" is what is configured, a new file, and this folder.
@@ -84,6 +88,10 @@ class Screen(Protocol):
 
     def edit(self, text: str | None) -> None:
         """Puts a text into the composer in place of what is written there; None brings that back."""
+        ...
+
+    def remember(self, texts: tuple[str, ...]) -> None:
+        """Puts texts into the history of the composer, oldest first."""
         ...
 
     def leave(self) -> None:
