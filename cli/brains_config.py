@@ -42,11 +42,15 @@ def places() -> list[str]:
 
 
 def table_of(path: str) -> dict[str, Any]:
-    """A file as a table; empty when it is not there. Raises BadConfig."""
+    """A file as a table; empty when it is not there, or is the system's and not for this user. Raises BadConfig."""
     try:
         return tomllib.loads(config.read_safely(path).decode())
     except FileNotFoundError:
         return {}
+    except PermissionError as error:
+        if os.path.dirname(path) == config.SYSTEM_FOLDER:
+            return {}  # the policy says each time that it is not used; what root keeps private names no brain of ours
+        raise config.BadConfig(path, error.strerror or str(error)) from None
     except OSError as error:
         raise config.BadConfig(path, error.strerror or str(error)) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:

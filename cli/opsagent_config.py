@@ -111,6 +111,7 @@ def _check(*, as_json: bool) -> int:
     except GuardError as error:
         if not any(error.message in problem for problem in problems):
             problems.append(error.message)
+    _hook_setting(problems)
     files = list(settings.files)
     if as_json:
         line({"format": 1, "ok": not problems, "files": files, "problems": [redact(text) for text in problems]})
@@ -142,10 +143,7 @@ def _rows(settings: config.Settings, brains: choice.Configured, redact: Any, pro
     mcp = settings.mcp or McpSettings()
     for key in ("approval", "share_outputs"):
         yield Row(f"mcp.{key}", getattr(mcp, key), _origins(used, ("mcp", key)))
-    writes, why = project_writes()
-    yield Row("hook.project_writes", writes, _origins(used, ("hook", "project_writes"))[-1:])
-    if why and not any(why in problem for problem in problems):
-        problems.append(f"[hook] project_writes: {why}")
+    yield Row("hook.project_writes", _hook_setting(problems), _origins(used, ("hook", "project_writes"))[-1:])
     try:
         links = choice.chain(brains, os.environ, redact=redact)
         entries = choice.entries(brains, os.environ, redact=redact)
@@ -178,6 +176,14 @@ def _entry_rows(entry: Entry, at: dict[str, dict[Place, int]]) -> Iterator[Row]:
     yield Row(
         f"brains.{entry.name}.(key)", f"{source_of(entry)}{f', which {set_}' if entry.key_env else ''}", (entry.origin,)
     )
+
+
+def _hook_setting(problems: list[str]) -> str:
+    """The hook's own setting. What is wrong with it is added, unless its file is in the problems for something else."""
+    writes, why = project_writes()
+    if why and not any(why.partition(" cannot be used")[0] in problem for problem in problems):
+        problems.append(f"[hook] project_writes: {why}")
+    return writes
 
 
 def _mode_origin(settings: config.Settings, used: dict[str, dict[Place, int]]) -> tuple[str, ...]:

@@ -295,7 +295,7 @@ def _only_files(rule: str) -> bool:
 
 
 def _plain(program: str) -> bool:
-    from guard.judge.engine import lookup
+    from guard.judge.program import lookup
 
     known = lookup(program)
     return known is not None and known.plain

@@ -7,6 +7,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agent.brains import chain as chains
 from agent.brains.chain import AGAIN_S, TRIES, Chain, World
@@ -311,3 +313,53 @@ def test_a_program_that_gives_a_key_is_not_run_before_it_is_needed():
     stage = Stage(Fake("one", OK), links=[replace(ONE, key_command=("pass",))])
     stage.chain.warm()
     assert stage.made == []
+
+
+OUTCOMES = st.sampled_from(
+    [
+        ["piece", OK],
+        [OK],
+        [BrainUnreachable("down")],
+        ["piece", BrainUnreachable("cut")],
+        [BrainBusy("429", retry_after_s=50)],
+        [BrainBusy("429")],
+        [KeyRefused("401")],
+        [RequestRefused("400")],
+        [ContextOverflow("long")],
+        ["half"],
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.lists(OUTCOMES, min_size=40, max_size=40), min_size=3, max_size=3), st.lists(st.booleans(), max_size=5)
+)
+def test_whatever_fails_each_request_ends_in_one_reply_or_one_error(scripts, turns):
+    """Nothing is used of a broken reply, nobody is asked for ever, and after a write each brain is asked once."""
+    names = ("one", "two", "three")
+    fakes = [Fake(name, *script) for name, script in zip(names, scripts, strict=True)]
+    stage = Stage(
+        *fakes, links=[entry(name) for name in names], shrink=lambda sent, window: replace(sent, system="less")
+    )
+    for wrote in turns:
+        before = [len(fake.sent) for fake in fakes]
+        waited = len(stage.waits)
+        parts = []
+        try:
+            for part in stage.chain.reply(USED, cancel=stage.cancel, wrote=lambda wrote=wrote: wrote):
+                parts.append(part)
+        except BrainError:
+            assert not any(isinstance(part, Reply) for part in parts)
+        else:
+            assert [isinstance(part, Reply) for part in parts].index(True) == len(parts) - 1
+            assert parts[-1].brain == stage.chain.name
+        asked = [len(fake.sent) - count for fake, count in zip(fakes, before, strict=True)]
+        shrunk = [
+            sum(sent.system == "less" for sent in fake.sent[count:]) for fake, count in zip(fakes, before, strict=True)
+        ]
+        for times, less in zip(asked, shrunk, strict=True):
+            assert times <= (1 + bool(less) if wrote else TRIES + 1)
+        assert not (wrote and len(stage.waits) > waited)
+        assert sum(stage.waits[waited:]) <= len(names) * 60
+    stage.cancel.close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agent.brains.entries import HOMES, MODELS, SETTINGS, BadBrains, entry_of
 from guard.redact import Redactor
@@ -117,3 +119,29 @@ def test_a_key_in_the_file_is_refused_with_the_way_to_do_it_and_is_not_shown(tab
 def test_a_name_that_could_mean_something_else_is_refused(name):
     with pytest.raises(BadBrains):
         entry_of(name, LOCAL, redact=REDACT)
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-1, 10**12),
+    st.floats(),
+    st.text(max_size=20),
+    st.sampled_from(["openai", "anthropic", "http://h:1/v1", "https://[::1]/", "~/x", "/x", "http://[", "http://h:x/"]),
+    st.lists(st.one_of(st.text(max_size=5), st.integers()), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.one_of(st.text(max_size=5), st.sampled_from(["openai", "near"])),
+    st.one_of(VALUES, st.dictionaries(st.one_of(st.sampled_from(SETTINGS), st.text(max_size=5)), VALUES, max_size=6)),
+)
+def test_any_table_is_an_entry_or_an_error_with_words(name, table):
+    try:
+        got = entry_of(name, table, redact=str)
+    except BadBrains as error:
+        assert error.message and error.hint
+    else:
+        assert got.base_url.startswith(("http://", "https://")) and got.kind in HOMES and got.timeout_s >= 1
