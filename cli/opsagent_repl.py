@@ -28,17 +28,18 @@ SHELL = "repl"
 def main(parsed: Parsed) -> int:
     """Opens the conversation that the arguments name and holds it. Returns the exit code."""
     world = TerminalWorld(read_only=parsed.flag("read-only"))
-    opened = world.open(
-        brain=parsed.value("brain"), model=parsed.value("model"), resume=parsed.value("resume"), cwd=world.cwd
-    )
+    resume = parsed.value("resume")
+    # A person is shown what they go on with, and asked where it differs from what they have here.
+    opened = world.open(brain=parsed.value("brain"), model=parsed.value("model"), resume="" if world.person else resume)
+    first = f"/resume {resume}" if resume and world.person else ""
     if is_plain(parsed.flag("plain"), os.environ):
         from agent.repl.plain import Plain
 
-        return Plain(world, opened, _line_confirm(world), sys.stdin, sys.stdout).run()
+        return Plain(world, opened, _line_confirm(world), sys.stdin, sys.stdout, first=first).run()
     from agent.repl.app import Repl
     from cli.clipboard import copied
 
-    return Repl(world, opened, copy=lambda text: copied(text, os.environ)).run()
+    return Repl(world, opened, copy=lambda text: copied(text, os.environ), first=first).run()
 
 
 def is_plain(wanted: bool, environ: Mapping[str, str]) -> bool:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.layout import (
     BufferControl,
     ConditionalContainer,
@@ -72,12 +74,14 @@ class Repl:
         output: Output | None = None,
         now_s: Callable[[], float] = time.monotonic,
         copy: Callable[[str], str] = lambda text: "",
+        first: str = "",
     ) -> None:
         """
         Args:
+            first: what is done at once, as if it had been typed.
             copy: takes a text to the clipboard and returns what has to be written to the terminal for it, or "".
         """
-        self._now_s, self._copy = now_s, copy
+        self._now_s, self._copy, self._first = now_s, copy, first
         self._loop: asyncio.AbstractEventLoop | None = None
         self._frame: asyncio.TimerHandle | None = None
         self._pending: list[Line] = []
@@ -130,6 +134,12 @@ class Repl:
         self.composer.text = text
         self.composer.cursor_position = len(text)
 
+    def remember(self, texts: tuple[str, ...]) -> None:
+        history = self.composer.history
+        said = [*texts, *history.get_strings()]
+        self.composer.history = InMemoryHistory(said)
+        self.composer.reset(self.composer.document)
+
     def leave(self) -> None:
         if not self._leaving:
             self._leave(0)
@@ -175,6 +185,10 @@ class Repl:
             return asyncio.run(self._main())
         finally:
             sys.setswitchinterval(before)
+            try:
+                sys.stdout.flush()
+            except OSError:  # the terminal is gone; Python would complain once more at its end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     async def _main(self) -> int:
         self._loop = loop = asyncio.get_running_loop()
@@ -182,10 +196,10 @@ class Repl:
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self._signalled, number)
         ticking = asyncio.ensure_future(self._tick())
-        self.desk.look()
         for row in greeting(self.desk.opened, self.desk.world.person):
             self._pending += rows.rows_of(row, self._columns())
         self.changed()
+        self.desk.begin(self._first)
         try:
             code = await self.app.run_async(set_exception_handler=False)
         except (EOFError, OSError):  # the terminal is gone

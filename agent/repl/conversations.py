@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from agent.messages import Assistant, Result, User
 from agent.repl.record import characters
 from agent.repl.rows import what_of
 from agent.repl.world import Enter, Say
+from guard import render
 from guard.errors import GuardError, UsageError
 from guard.types import Status
 
@@ -16,9 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from agent.messages import Message
-    from agent.repl.world import Effect, Opened, Talk
+    from agent.repl.world import Effect, Opened, Talk, World
 
 LISTED = 20
+REMEMBERED = 3
+"""Conversations whose words are in the history of the composer."""
+MOST_REMEMBERED = 200
 TAIL = 6
 """Messages of an earlier conversation that are shown when it goes on."""
 TAIL_CHARACTERS = 1_500
@@ -33,7 +38,10 @@ def listing(talk: Talk, words: str) -> Iterator[Effect]:
 
 
 def resume(talk: Talk, words: str) -> Iterator[Effect]:
-    """`/resume`: lists, or shows the end of one and goes on with it after an answer. Nothing of it is run again."""
+    """`/resume`: lists, or shows the end of one and goes on with it. Nothing of it is run again.
+
+    With another brain or in another folder than the ones it was held with, the person is asked first.
+    """
     sessions = talk.world.sessions
     if not words:
         yield from listing(talk, "")
@@ -50,7 +58,7 @@ def resume(talk: Talk, words: str) -> Iterator[Effect]:
     from agent.sessions.on_record import runs_in
 
     kept = sessions.read(id, runs_of=runs_in(talk.world.guard.ledger))
-    yield Say("\n".join(tail(kept.messages)))
+    yield Say("\n".join(tail(kept.messages)), visible=True)
     for note in (*kept.notes, *_unknown(talk, id)):
         yield Say(f"! {note}")
     header = kept.header
@@ -58,15 +66,15 @@ def resume(talk: Talk, words: str) -> Iterator[Effect]:
     moved = header.cwd and header.cwd != talk.world.cwd
     if moved and os.path.isdir(header.cwd):
         options.append(GO_ON_THERE)
-    was = (
-        f"It was held with {header.brain or 'no brain'}{f' ({header.model})' if header.model else ''} in {header.cwd}."
-    )
-    here = f"Here: {talk.opened.brain} in {talk.world.cwd}."
-    answer = talk.question(f"Go on with {id}? {was} {here}", (*options, LEAVE))
-    if answer not in options:
-        yield Say("this conversation goes on")
-        return
-    cwd = header.cwd if answer == GO_ON_THERE else ""
+    cwd = ""
+    if moved or header.brain not in ("", talk.opened.brain):
+        was = f"It was held with {header.brain or 'no brain'} in {header.cwd}."
+        here = f"Here: {talk.opened.brain} in {talk.world.cwd}."
+        answer = talk.question(f"Go on with {id}? {was} {here}", (*options, LEAVE))
+        if answer not in options:
+            yield Say("this conversation goes on")
+            return
+        cwd = header.cwd if answer == GO_ON_THERE else ""
     yield Enter(talk.world.open(brain=talk.opened.brain, resume=id, cwd=cwd))
 
 
@@ -135,13 +143,22 @@ def compact(talk: Talk, words: str) -> Iterator[Effect]:
     yield Say("\n".join(lines))
 
 
+def earlier(world: World) -> tuple[str, ...]:
+    """What the person said in the conversations before this one, oldest first: for the history of the composer."""
+    texts: list[str] = []
+    for one in reversed(world.sessions.listing(limit=REMEMBERED)):
+        with contextlib.suppress(GuardError):
+            texts += [message.text for message in world.sessions.read(one.id).messages if isinstance(message, User)]
+    return tuple(texts[-MOST_REMEMBERED:])
+
+
 def ids(talk: Talk) -> tuple[str, ...]:
     """Ids for completion."""
     return tuple(one.id for one in talk.world.sessions.listing(limit=LISTED))
 
 
 def tail(messages: Sequence[Message]) -> list[str]:
-    """The last things that were said, in words; results only by their status."""
+    """The last things that were said, with everything invisible shown; of results only their status."""
     rows: list[str] = []
     shown = [message for message in messages if isinstance(message, User | Assistant | Result)][-TAIL:]
     if len(shown) < len(messages):
@@ -181,4 +198,4 @@ def _unknown(talk: Talk, id: str) -> Iterator[str]:
 
 def _cut(text: str) -> str:
     text = text.strip()
-    return text if len(text) <= TAIL_CHARACTERS else text[:TAIL_CHARACTERS] + " …"
+    return render.visible(text[:TAIL_CHARACTERS]) + (" …" if len(text) > TAIL_CHARACTERS else "")

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from agent.repl import by_hand, commands, dock, goals, transcript
+from agent.repl import by_hand, commands, conversations, dock, goals, transcript
 from agent.repl.asking import LocalAsks
 from agent.repl.attach import attached
 from agent.repl.record import Record, record_of
@@ -194,9 +194,12 @@ class Desk:
         """An event, from any thread."""
         self._post(lambda: self._take(event))
 
-    def look(self) -> None:
-        """Looks at the record, beside the screen."""
+    def begin(self, first: str = "") -> None:
+        """Looks at the record and at earlier conversations, beside the screen; then does as if `first` was typed."""
         self._work.beside(self._count)
+        self._work.beside(self._remember)
+        if first:
+            self.submit(first)
 
     def _go(self, text: str) -> None:
         """Begins a turn, or a run by hand."""
@@ -392,6 +395,11 @@ class Desk:
             self._fail(fault)
         else:
             self.broke(fault)
+
+    def _remember(self) -> None:
+        """The history of the composer; in a thread of the work."""
+        texts = conversations.earlier(self.world)
+        self._post(lambda: self.screen.remember(texts))
 
     def _count(self) -> None:
         """Looks at the record; in a thread of the work."""

@@ -39,7 +39,11 @@ WAIT_S = 0.2
 class Plain:
     """One conversation on lines."""
 
-    def __init__(self, world: World, opened: Opened, confirm: Confirm, stdin: TextIO, stdout: TextIO) -> None:
+    def __init__(
+        self, world: World, opened: Opened, confirm: Confirm, stdin: TextIO, stdout: TextIO, *, first: str = ""
+    ) -> None:
+        """Args: first: what is done at once, as if it had been typed."""
+        self._first = first
         self._confirm, self._in, self._out = confirm, stdin, stdout
         self._posted: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._buffer = b""
@@ -65,6 +69,9 @@ class Plain:
     def edit(self, text: str | None) -> None:
         """A command is not edited on lines: a no with a reason says what is wanted."""
 
+    def remember(self, texts: tuple[str, ...]) -> None:
+        """Lines have no history."""
+
     def leave(self) -> None:
         self._left = True
 
@@ -76,6 +83,9 @@ class Plain:
         try:
             for row in greeting(self.desk.opened, self.desk.world.person):
                 self._rows(rows.rows_of(row, self._columns()))
+            if self._first:
+                self.desk.submit(self._first)
+                self._pump()
             while not self._left:
                 text = self._line("› ")
                 if text is None:

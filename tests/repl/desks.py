@@ -75,6 +75,7 @@ class Seat:
         self.world = World(tmp_path, person=person, scripts=scripts or {"one": list(replies)})
         self.composed, self.copied, self.rows = "", [], []
         self.edited = None
+        self.remembered = ()
         self.left = self.cleared = False
         self.now_s = 0.0
         self.desk = Desk(self.world, self.world.open(), self, self.posted.put, lambda: self.now_s)
@@ -95,6 +96,9 @@ class Seat:
 
     def edit(self, text):
         self.edited = text
+
+    def remember(self, texts):
+        self.remembered = texts
 
     def leave(self):
         self.left = True

@@ -9,7 +9,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from agent.repl import commands, goals
+from agent.repl import commands, dock, goals
 from agent.repl.attach import MOST_BYTES, attached, paths_in
 from agent.repl.composer import Words
 from agent.repl.goals import Ended, Goal
@@ -184,30 +184,46 @@ def test_clear_and_exit_are_the_screens(seat):
 # ── conversations ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_resume_shows_the_end_asks_and_goes_on_without_running_anything_again(seat):
+def test_resume_shows_the_end_and_goes_on_without_running_anything_again(seat):
     one = seat({"text": "The disk is full.", "calls": []}, {"text": "never"})
     one.say("why is it slow")
     first = one.desk.opened.id
     one.say("/new")
     assert one.desk.opened.id != first
-    asked = one.asked("/resume last")
-    assert asked.question.startswith(f"Go on with {first}?") and asked.options == ("go on here", "leave it")
+    one.rows.clear()
+    one.say("/resume last")
     assert "› why is it slow" in one.shown() and "The disk is full." in one.shown()
-    one.answer("1")
-    one.pump()
     assert one.desk.opened.id == first and one.desk.opened.messages()[0].text == "why is it slow"
     assert one.world.brain.sent == [], "nothing is asked of the brain by itself"
 
 
-def test_resume_can_be_left(seat):
+@pytest.mark.parametrize(("answer", "where"), [("1", "here"), ("2", "there"), ("3", "not"), ("", "not")])
+def test_resume_in_another_folder_is_asked_first(seat, tmp_path, answer, where):
     one = seat({"text": "x"})
     one.say("hello")
+    first, there = one.desk.opened.id, one.world.cwd
+    here = one.world.cwd = str(tmp_path)
     one.say("/new")
-    here = one.desk.opened.id
-    one.asked("/resume last")
-    one.answer("leave it")
+    asked = one.asked("/resume last")
+    assert there in asked.question and here in asked.question
+    assert asked.options == ("go on here", "go on in its folder", "leave it")
+    if answer:
+        one.answer(answer)
+    else:
+        one.desk.press(dock.Key(dock.ESCAPE))
     one.pump()
-    assert one.desk.opened.id == here and "this conversation goes on" in one.shown()
+    assert (one.desk.opened.id == first) == (where != "not")
+    assert one.world.cwd == (there if where == "there" else here)
+
+
+def test_words_of_earlier_conversations_are_in_the_history(seat):
+    one = seat({"text": "a"}, {"text": "b"})
+    one.say("first words")
+    one.say("more words")
+    one.say("/new")
+    one.desk.begin()
+    one.pump()
+    assert one.remembered == ("first words", "more words")
 
 
 def test_resume_of_the_same_or_of_nothing_is_an_error(seat):

@@ -217,7 +217,7 @@ def test_status_tells_what_a_person_must_not_miss(seat):
     one = seat({"text": "hi", "tokens": {"input": 1500, "output": 20}})
     one.say("hello")
     one.world.guard.ledger.answers.freeze("maintenance", actor="person")
-    one.desk.look()
+    one.desk.begin()
     one.pump()
     status = one.desk.status()
     assert (status.tokens, status.frozen, status.mode, status.brain) == (1520, True, "guarded", "one")

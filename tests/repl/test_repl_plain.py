@@ -68,7 +68,7 @@ def test_brain_that_does_not_exist_is_an_error_in_three_parts(tmp_path):
 
 def test_script_that_cannot_be_read_fails_its_turn_and_no_more(tmp_path):
     done = talk("one\n/status\n", "--brain", "script:/nowhere", cwd=tmp_path)
-    assert done.returncode == 1 and "cannot be read" in done.stdout and "conversation c-" in done.stdout
+    assert done.returncode == 2 and "cannot be read" in done.stdout and "conversation c-" in done.stdout
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def test_resize_in_the_middle_of_an_answer_doubles_and_loses_nothing(terminal, w
     screen.wait_for("half a line and the rest.", gone=["working"])
     rows = [row.rstrip() for row in screen.everything().split("\n")]
     assert sum("half a line" in row for row in rows) == 1 and sum("Before 之前." in row for row in rows) == 1
-    assert "nginx      │ 失败了" in rows and "数据库服务 │ 正常" in rows
+    assert "nginx      │ 失败了" in rows and "数据库服务 │ 正常" in rows, rows
     assert sum("guarded" in row for row in rows) == 1 and sum(row.startswith("›") for row in rows) == 2
 
 
