@@ -7,6 +7,7 @@ handler can run, so that they cannot disagree with what the tool does.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,40 +115,47 @@ class Registry:
 
 
 def checked(tool: Tool, arguments: object) -> JSON:
-    """The arguments, if they fit the tool's schema.
+    """The arguments, if they fit the tool's schema. Raises BadArguments."""
+    return fitting(tool.name, tool.parameters, arguments)
+
+
+def fitting(name: str, schema: JSON, arguments: object) -> JSON:
+    """The arguments, if they fit what `parameters` made.
 
     Raises:
         BadArguments: not an object, an unknown or missing name, or a value of the wrong kind; names which.
     """
+    usage = _usage(name, schema)
     if not isinstance(arguments, dict):
         kind = "null" if arguments is None else type(arguments).__name__
-        raise BadArguments(f"{tool.name} takes an object of arguments, not {kind}", hint=_usage(tool))
-    known = tool.parameters["properties"]
-    unknown = [str(name) for name in arguments if name not in known]
+        raise BadArguments(f"{name} takes an object of arguments, not {kind}", hint=usage)
+    known = schema["properties"]
+    unknown = [str(one) for one in arguments if one not in known]
     if unknown:
-        raise BadArguments(
-            f"{tool.name} does not know {', '.join(ascii(name)[:60] for name in sorted(unknown))}", hint=_usage(tool)
-        )
-    missing = [name for name in tool.parameters["required"] if name not in arguments]
+        raise BadArguments(f"{name} does not know {', '.join(ascii(one)[:60] for one in sorted(unknown))}", hint=usage)
+    missing = [one for one in schema["required"] if one not in arguments]
     if missing:
-        raise BadArguments(f"{tool.name} needs {', '.join(missing)}", hint=_usage(tool))
+        raise BadArguments(f"{name} needs {', '.join(missing)}", hint=usage)
+    if not arguments:
+        return arguments
     # jsonschema costs 0.2 s to import; a call that got this far is about to start a process anyway.
     from jsonschema import Draft202012Validator
 
-    faults = sorted(Draft202012Validator(tool.parameters).iter_errors(arguments), key=lambda fault: fault.json_path)
+    faults = sorted(Draft202012Validator(schema).iter_errors(arguments), key=lambda fault: fault.json_path)
     if faults:
         where = faults[0].json_path.removeprefix("$.")
-        raise BadArguments(f"{tool.name}: {where}: {faults[0].message[:200]}", hint=_usage(tool))
+        raise BadArguments(f"{name}: {where}: {faults[0].message[:200]}", hint=usage)
     return arguments
 
 
 def warm() -> None:
-    """Loads what checking arguments needs, so that the first call does not wait for it."""
-    import jsonschema  # noqa: F401
+    """Loads what checking arguments needs, so that the first call need not wait. What goes wrong is told by that."""
+    with contextlib.suppress(ImportError):
+        import jsonschema  # noqa: F401
 
 
-def _usage(tool: Tool) -> str:
-    required = tool.parameters["required"]
-    optional = [name for name in tool.parameters["properties"] if name not in required]
+def _usage(name: str, schema: JSON) -> str:
+    required = schema["required"]
+    optional = [one for one in schema["properties"] if one not in required]
     shown = ", ".join(required) + (f" [{', '.join(optional)}]" if optional else "")
-    return f"{tool.name}{{{shown}}}"
+    return f"{name}{{{shown}}}"

@@ -55,7 +55,7 @@ def test_killed_between_call_and_result_nothing_is_repeated_and_the_brain_is_tol
     done = subprocess.run(
         [sys.executable, "-c", CRASHING, command, str(tmp_path), str(counter)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), *sys.path))},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
