@@ -288,8 +288,18 @@ class Repl:
         )
 
         def part(text: Callable[[], list[Line]]) -> Window:
+            drawn: dict[int, list[Line]] = {}
+
+            def once() -> list[Line]:
+                """The lines of this frame; the layout asks for them several times."""
+                frame = self.app.render_counter
+                if frame not in drawn:
+                    drawn.clear()
+                    drawn[frame] = text()
+                return drawn[frame]
+
             return Window(
-                FormattedTextControl(lambda: _joined(text())), dont_extend_height=True, height=lambda: len(text())
+                FormattedTextControl(lambda: _joined(once())), dont_extend_height=True, height=lambda: len(once())
             )
 
         body = HSplit(

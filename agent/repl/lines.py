@@ -6,6 +6,7 @@ already visible (`guard.render`): one cell of the terminal for one column of `re
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from guard import render
@@ -18,6 +19,9 @@ Span = tuple[str, str]
 Line = tuple[Span, ...]
 
 EMPTY: Line = ()
+
+_WIDE = "\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe6f\uff00-\uffef\U0001f000-\U0003ffff"
+_WORD = re.compile(f" +|[{_WIDE}]|[^ {_WIDE}]+")
 
 
 def line(text: str, style: str = "") -> Line:
@@ -122,19 +126,5 @@ def _stripped(row: list[Span]) -> list[Span]:
 def _words(spans: Iterable[Span]) -> Iterable[Span]:
     """Words and blank runs; a wide character is a word of its own, since its script has no blanks."""
     for style, text in spans:
-        start = 0
-        for index, char in enumerate(text):
-            if index == start:
-                continue
-            here, before = _kind(char), _kind(text[index - 1])
-            if here != before or here == "wide":
-                yield style, text[start:index]
-                start = index
-        if start < len(text):
-            yield style, text[start:]
-
-
-def _kind(char: str) -> str:
-    if char == " ":
-        return "blank"
-    return "wide" if char > "\u2e7f" and render.width(char) == 2 else "word"
+        for found in _WORD.findall(text):
+            yield style, found
