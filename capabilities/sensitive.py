@@ -26,6 +26,18 @@ _RAISERS = frozenset(("sudo", "su", "doas", "pkexec", "runuser", "setpriv", "run
 _REMOTE_PROFILES = frozenset((Profile.NET, Profile.REMOTE))
 _UNREAD = "law 2"
 """The source of every reason that says: this was not understood."""
+_TOLD = frozenset(
+    (
+        *("path.write", "path.delete", "touch.run", "mkdir.run", "rmdir.run", "process.kill"),
+        *("files.cp", "files.mv", "files.ln", "files.install", "files.gzip", "files.tar.create"),
+        *(
+            f"{manager}.{verb}"
+            for manager in ("systemctl", "service")
+            for verb in ("start", "stop", "restart", "try-restart", "reload", "enable", "disable", "daemon-reload")
+        ),
+    )
+)
+"""Rules of the judge whose changes are in the effects by name, file for file and unit for unit."""
 _CRITICAL = "path.critical"
 """Files such as sudoers, authorized_keys and PAM's: who may write them gives rights."""
 
@@ -47,6 +59,7 @@ def sensitive_parts(assessment: Assessment) -> tuple[str, ...]:
     critical = any(reason.rule == _CRITICAL for reason in assessment.reasons)
     if "privilege" in kinds or programs & _RAISERS or critical:
         found.append(PRIVILEGE)
-    if assessment.level > Level.R0 and not kinds - {"read"}:
+    changing = [reason.rule for reason in assessment.reasons if reason.level > Level.R0]
+    if assessment.level > Level.R0 and not (kinds - {"read"} and _TOLD.issuperset(changing)):
         found.append(UNTOLD)
     return tuple(found)
