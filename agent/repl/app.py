@@ -70,7 +70,7 @@ class Repl:
         world: World,
         opened: Opened,
         *,
-        input: Input | None = None,
+        keyboard: Input | None = None,
         output: Output | None = None,
         now_s: Callable[[], float] = time.monotonic,
         copy: Callable[[str], str] = lambda text: "",
@@ -97,7 +97,7 @@ class Repl:
             style=style(),
             include_default_pygments_style=False,
             output=output or terminal_output(sys.stdout),
-            input=input,
+            input=keyboard,
             erase_when_done=True,
             enable_page_navigation_bindings=False,
         )
