@@ -33,7 +33,7 @@ def work(tmp_path):
 
 def on_a_terminal(*arguments, answer=None, rows=60):
     """What `opsx` shows a person on a terminal, and how it ends."""
-    terminal = Terminal(opsx(*arguments), env=dict(os.environ), cwd="/", rows=rows, columns=100)
+    terminal = Terminal(opsx(*arguments), env=dict(os.environ), cwd="/", rows=rows, columns=300)
     try:
         if answer is not None:
             terminal.wait_for("anything else is no")
