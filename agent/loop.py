@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from agent.messages import Assistant, Note, Result, ToolCall, User
 from agent.providers.base import BrainError, Reply
-from agent.sessions.cleaning import clean
+from agent.sessions.cleaning import clean, clean_id
 from agent.using import MAY_HAVE_RUN, PROGRESS_S, Used, side_by_side
 from dialogue import events
 from guard.errors import GuardError
@@ -285,7 +285,7 @@ class Turn:
         """Keeps a reply before anything of it runs; returns its calls as they are to run, under ids of their own."""
         own: list[ToolCall] = []
         for call in said.calls:
-            id, number = call.id, len(own)
+            id, number = clean_id(call.id, self._redactor) if call.id else "", len(own)
             while not id or self._history.has_call(id) or any(id == other.id for other in own):
                 number += 1
                 id = f"t-{number}"
