@@ -56,6 +56,7 @@ class Conversation:
         client: name and version of a program that drives the shell; "" without one.
         asks: whether this shell settles `AskOpened` by `respond`. Without, nothing is ever asked: a change is kept as
             a request, and a turn that needed one ends with exit code 3 and its `requests`.
+        plans: whether it shows all requests of an ask that holds several (`Ask.also`); then brains may propose plans.
         limits: `agent.loop.Limits(replies, timeout_s)` of each turn.
         system: the system prompt; "" makes the usual one (`agent.prompt`) with the facts of this machine.
         findings: whether a question that the runbooks recognise gets their findings as its first tool result.
@@ -76,6 +77,7 @@ class Conversation:
         shell: str,
         client: str = "",
         asks: bool = False,
+        plans: bool = False,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         system: str = "",
         findings: bool = True,
@@ -106,6 +108,7 @@ class Conversation:
             session=transcript.id,
             client=client,
             asks=self._asks if asks else None,
+            plans=plans,
             resumed=bool(self.history.messages),
         )
         self._user = User("")

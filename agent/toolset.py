@@ -22,6 +22,7 @@ from capabilities import approvals, edits, files, ops, probe, snapshots
 from capabilities.bounded import json_text
 from capabilities.call import Call
 from capabilities.jobs import Cancelled, Jobs
+from capabilities.plans import plan_tool
 from capabilities.registry import Registry, checked
 from capabilities.run import bash_tool
 from dialogue import events
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from capabilities.registry import JSON, Tool
     from dialogue.events import Event
 
-CHANGES = {"ops_exec": "command", "write": "path", "edit": "path", "ops_rollback": "id"}
+CHANGES = {"ops_exec": "command", "ops_plan": "steps", "write": "path", "edit": "path", "ops_rollback": "id"}
 """Tools that change a machine, and the argument that says what."""
-BEGINS = frozenset(("bash", "ops_exec", "read", "write", "edit"))
+BEGINS = frozenset(("bash", "ops_exec", "ops_plan", "read", "write", "edit"))
 """Tools whose work begins with an execution; the others have begun when they are called."""
 OUR_WORDS = frozenset(("ops_check", "ops_approve", "ops_revoke", "ops_resolve", "ops_snapshot", ASK_USER))
 """Tools whose answers are opsagent's own words, or the person's. All others may hold what others wrote: output, files,
@@ -77,16 +78,19 @@ class Toolset:
         session: str,
         client: str = "",
         asks: Asks | None = None,
+        plans: bool = False,
         resumed: bool = False,
     ) -> None:
         """
         Args:
             cwd: absolute; where commands run.
             asks: how the person of this conversation is asked; None where nobody can be.
+            plans: whether they are shown all requests of an ask that holds several.
             resumed: the session has run commands before, in another process.
         """
         self._guard = guard
         self._asks = asks
+        self._plans = plans and asks is not None
         self._base = Call(cwd, shell, client=client, session=session, confirm=asks)
         self._jobs = Jobs()
         self._to_recall = resumed
@@ -133,6 +137,8 @@ class Toolset:
         yield edits.write_tool(guard, call)
         yield edits.edit_tool(guard, call)
         yield ask_user_tool(self._asks)
+        if self._plans:
+            yield plan_tool(guard, call)
 
     def _answer(self, call: ToolCall, job: Job, tell: Callable[[Event | Used], None]) -> JSON:
         """Runs the tool; in the job's thread."""

@@ -91,7 +91,7 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
         )
     if answer.outcome != APPROVED:
         was_asked = answer.outcome != UNANSWERED or not answer.reason
-        because = answer.reason if not was_asked else _because(answer)
+        because = answer.reason if not was_asked else because_of(answer)
         return Settled(wanted.id, answer.outcome, was_asked, because, is_irreversible, None)
     now = judged_now()
     if now.binding.digest != shown.binding.digest or not set(now.unknown) <= set(shown.unknown):
@@ -127,7 +127,7 @@ def _settled_elsewhere(request_id: str, guard: Guard, is_irreversible: bool) -> 
     return Settled(request_id, outcome, True, because, is_irreversible, None)
 
 
-def _because(answer: Answer) -> str:
+def because_of(answer: Answer) -> str:
     """Why there is no yes: with a no the person's words behind it, else their words alone where there are any."""
     if not answer.reason:
         return _BECAUSE[answer.outcome]

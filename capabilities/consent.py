@@ -152,6 +152,8 @@ def _no_form_for(ask: Ask, text: str) -> str:
     """Why a request cannot be asked through a host's form; "" when it can."""
     if ask.must_type:
         return "what is irreversible is approved on a terminal only"
+    if ask.also:
+        return "several requests at once are approved on a terminal only"
     if ask.resolves:
         return "a run that touches the same things has no end on record; a person looks at it first"
     if len(text) > MOST_TEXT:
@@ -181,7 +183,7 @@ class HostConfirm:
         return Answer(UNANSWERED, HOST, reason=why_not)
 
     def _no_host_for(self, ask: Ask) -> str:
-        if ask.kind != COMMAND or ask.must_type or ask.resolves:
+        if ask.kind != COMMAND or ask.must_type or ask.resolves or ask.also:
             return "a host's prompt does not count for what is irreversible, for a rollback, or beside an unknown run"
         if ask.sensitive:
             return f"a host's prompt does not count for this: {'; '.join(ask.sensitive)}"

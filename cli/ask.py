@@ -44,7 +44,7 @@ class TerminalConfirm:
 
     def ask(self, ask: Ask, *, timeout_s: float = TIMEOUT_S) -> Answer:
         """Shows one ask and waits."""
-        return self.ask_all((ask,), timeout_s=timeout_s)
+        return self.ask_all((ask, *ask.also), timeout_s=timeout_s)
 
     def ask_all(self, asks: Sequence[Ask], *, timeout_s: float = TIMEOUT_S) -> Answer:
         """Shows several on one screen; one answer for all. DENIED only for a typed `no`; all else that is no yes

@@ -48,6 +48,7 @@ def opened(world: Place, *, brain: str, model: str, resume: str, shell: str = SH
         environ=world.environ,
         resume=resume,
         asks=world.person,
+        plans=world.person,
         books=own_runbooks.books(),
     )
     history = held.conversation.history

@@ -74,6 +74,8 @@ class Ask:
     """What in it must not be waved through, in words: not understood, credentials, other machines, rights."""
     digest: str = ""
     """SHA-256 of what is bound, not shown: two asks with the same words are for the same only if this is equal."""
+    also: tuple[Ask, ...] = ()
+    """Further requests in this order, for which the same answer counts: a plan. Whoever shows one shows all."""
     marked: tuple[tuple[int, int], ...] = ()
     """Spans of characters of `command`, in order: what gives it its level. A long text shows them first."""
 
@@ -83,7 +85,9 @@ def ask_of(asked: dict[str, Any]) -> Ask:
     values: dict[str, Any] = {}
     for field in dataclasses.fields(Ask):
         value = asked.get(field.name, field.default if field.default is not dataclasses.MISSING else "")
-        if isinstance(value, list | tuple):
+        if field.name == "also":
+            value = tuple(ask_of(one) for one in value if isinstance(one, dict))
+        elif isinstance(value, list | tuple):
             value = tuple(tuple(one) if isinstance(one, list | tuple) else one for one in value)
         values[field.name] = value
     return Ask(**values)

@@ -56,6 +56,7 @@ def open_conversation(
     resume: str = "",
     client: str = "",
     asks: bool = False,
+    plans: bool = False,
     limits: TurnLimits = TurnLimits(),  # noqa: B008 - frozen
     books: Books = BUILT_IN,
 ) -> Opened:
@@ -97,6 +98,7 @@ def open_conversation(
         shell=shell,
         client=client,
         asks=asks,
+        plans=plans,
         limits=limits,
         compactor=Compactor(Limits(window_tokens=window_of(links))),
     )

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dialogue.confirm import ANSWERED, APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED, Answer, Ask, ask_of
+from dialogue.confirm import ANSWERED, APPROVED, CANCELLED, COMMAND, DENIED, EXPIRED, UNANSWERED, Answer, Ask, ask_of
 from dialogue.screen import MARKED, question_of, screen_of
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ class Waiting:
     options: tuple[str, ...] = ()
     ends_s: float = 0.0
     """When an answer no longer counts, by the clock of `now_s`; 0: nobody said."""
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """All requests that one answer is for: one, or those of a plan; () for a question."""
+        return () if self.ask is None else (self.ask, *self.ask.also)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +195,7 @@ def body_of(dock: Dock) -> tuple[str, ...]:
         return ()
     front = dock.waiting[0]
     if front.ask is not None:
-        return tuple(screen_of((front.ask,), dock.columns).rstrip("\n").split("\n"))
+        return tuple(screen_of(front.asks, dock.columns).rstrip("\n").split("\n"))
     from guard import render
 
     rows = render.wrap(render.visible(front.question), dock.columns)
@@ -205,9 +210,9 @@ def body_height(dock: Dock, rows: int) -> int:
     return min(rows, max(LEAST_BODY, dock.lines - FIXED_ROWS - choices))
 
 
-def shown_sha256(ask: Ask, columns: int) -> str:
+def shown_sha256(asks: tuple[Ask, ...], columns: int) -> str:
     """Hash of what the person was shown, for the record."""
-    text = screen_of((ask,), columns) + question_of((ask,))[0]
+    text = screen_of(asks, columns) + question_of(asks)[0]
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -258,8 +263,10 @@ def _entered(dock: Dock, front: Waiting, now_s: float) -> tuple[Dock, Act]:
         return _answered(dock, Answer(ANSWERED, CONSENT, reason=typed), now_s)
     ask = front.ask
     if typed == "no" or typed.startswith("no "):
-        return _answered(dock, _answer(dock, ask, DENIED, reason=typed[3:].strip()), now_s)
+        return _answered(dock, _answer(dock, DENIED, reason=typed[3:].strip()), now_s)
     if typed == "edit":
+        if ask.also:
+            return replace(again, said="a plan is not edited here: no, with what you want instead"), None
         if ask.fingerprint:
             return replace(again, said="a secret in it is not shown here, so it cannot be edited here"), None
         return again, Edit(front.id, ask.command)
@@ -272,21 +279,24 @@ def _entered(dock: Dock, front: Waiting, now_s: float) -> tuple[Dock, Act]:
     if not dock.read:
         where = "the marked rows (!)" if dock.reached >= len(body_of(dock)) else "all of it"
         return replace(again, said=f"read {where} first: PgDn, PgUp"), None
-    return _answered(dock, _answer(dock, ask, APPROVED, uses=runs), now_s)
+    return _answered(dock, _answer(dock, APPROVED, uses=runs), now_s)
 
 
 def _runs(typed: str, ask: Ask, exact: str) -> int | None:
     """How many runs the words approve; None when they approve nothing."""
+    if any(one.must_type for one in ask.also):
+        return None  # what cannot be undone is asked alone
     if ask.must_type:
-        return 1 if exact == ask.must_type else None
+        return 1 if exact == ask.must_type and not ask.also else None
     if typed == "yes":
         return 1
     found = _RUNS.fullmatch(typed)
-    return int(found[1]) if found and int(found[1]) <= MOST_RUNS and ask.kind == "command" else None
+    several = ask.kind == COMMAND and not ask.also
+    return int(found[1]) if found and int(found[1]) <= MOST_RUNS and several else None
 
 
-def _answer(dock: Dock, ask: Ask, outcome: str, *, reason: str = "", uses: int = 1) -> Answer:
-    return Answer(outcome, CONSENT, shown_sha256(ask, dock.columns), reason=reason, uses=uses)
+def _answer(dock: Dock, outcome: str, *, reason: str = "", uses: int = 1) -> Answer:
+    return Answer(outcome, CONSENT, shown_sha256(dock.waiting[0].asks, dock.columns), reason=reason, uses=uses)
 
 
 def _answered(dock: Dock, answer: Answer, now_s: float, *, stop: bool = False) -> tuple[Dock, Act]:

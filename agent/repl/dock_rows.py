@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent.repl import dock as docks
 from agent.repl.lines import Line, cut, line, width
+from dialogue.confirm import COMMAND
 from dialogue.screen import MARGIN, MARKED
 from guard import render
 
@@ -47,8 +48,7 @@ def rows_of(dock: Dock, now_s: float) -> list[Line]:
 
 def is_danger(one: Waiting) -> bool:
     """Whether the ask is drawn in red: it cannot be undone, or nothing is known that would undo it."""
-    ask = one.ask
-    return ask is not None and (ask.level == "R3" or (ask.level == "R2" and not ask.snapshot_plan))
+    return any(ask.level == "R3" or (ask.level == "R2" and not ask.snapshot_plan) for ask in one.asks)
 
 
 def _title(dock: Dock, front: Waiting, frame: str, now_s: float) -> Line:
@@ -61,7 +61,10 @@ def _title(dock: Dock, front: Waiting, frame: str, now_s: float) -> Line:
             "rollback": "take a change back?",
             "resolve": "settle a run?",
         }
-        words = f"{ask.level}: {kinds.get(ask.kind, 'run this?')}"
+        level = max(one.level for one in front.asks)
+        words = f"{level}: {kinds.get(ask.kind, 'run this?')}"
+        if ask.also:
+            words = f"{level}: run these {len(front.asks)} in this order?"
     count = len(dock.waiting) - 1
     number = f"{dock.number} of {dock.number + count}" if count or dock.number > 1 else ""
     left = _left(front.ends_s - now_s) if front.ends_s else ""
@@ -107,7 +110,7 @@ def _choices(front: Waiting, columns: int) -> list[Line]:
     elif ask.must_type:
         text = _CHOICES_R3
     else:
-        text = _CHOICES if ask.kind == "command" else _CHOICES_ROLLBACK
+        text = _CHOICES if ask.kind == COMMAND and not ask.also else _CHOICES_ROLLBACK
     rows, row = [], ""
     for part in text.replace("   ", " · ").split(" · "):
         longer = f"{row} · {part}" if row else part

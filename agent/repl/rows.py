@@ -131,6 +131,9 @@ def what_of(name: str, arguments: dict[str, Any]) -> str:
         value = arguments.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value):
             return str(value)
+    steps = arguments.get("steps")
+    if isinstance(steps, list):
+        return f"{len(steps)} steps"
     argv = arguments.get("argv")
     if isinstance(argv, list):
         return " ".join(str(word) for word in argv)
@@ -263,6 +266,8 @@ def _settled_ask(row: tr.AskRow, columns: int) -> list[Line]:
         asked, words = _one(str(row.ask.get("question", ""))), "" if row.outcome == "answered" else row.outcome
     else:
         asked = _one(str(row.ask.get("command", "")))
+        if more := len(row.ask.get("also") or ()):
+            asked += f" and {more} more"
     id = _one(str(row.ask.get("id", "")))
     head = " ".join(part for part in (words, id) if part)
     if columns > 40 and render.width(asked) > 3 * columns:

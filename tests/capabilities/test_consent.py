@@ -168,6 +168,7 @@ def test_a_yes_in_a_form_names_how_and_what_was_shown():
     [
         ({"must_type": "/srv"}, "terminal"),
         ({"resolves": ("e-1",)}, "no end on record"),
+        ({"also": (ASK,)}, "several requests"),
         ({"command": "x" * (consent.MOST_TEXT + 1)}, "too long"),
     ],
 )
@@ -195,6 +196,7 @@ def test_a_hosts_prompt_counts_for_what_is_plain_and_spelled_out_in_the_call():
         ({"resolves": ("e-1",)}, "x", "unknown run"),
         ({"kind": "rollback"}, "x", "rollback"),
         ({"kind": "resolve"}, "x", "does not count"),
+        ({"also": (ASK,)}, "x", "does not count"),
         ({"sensitive": ("it can show or handle credentials",)}, "x", "credentials"),
         ({}, "", "the command itself"),
     ],
@@ -205,7 +207,7 @@ def test_a_hosts_prompt_counts_for_nothing_else_and_the_form_is_next(change, com
     assert (refused.outcome, reason in refused.reason) == (UNANSWERED, True)
     form = Form()
     there = consent.HostConfirm(command, consent.FormConfirm(form)).ask(ask, timeout_s=1.0)
-    if "must_type" in change or "resolves" in change:
+    if {"must_type", "resolves", "also"} & set(change):
         assert there.outcome == UNANSWERED and form.shown == []
     else:
         assert (there.outcome, there.consent) == (APPROVED, "elicitation")

@@ -220,7 +220,7 @@ def test_keys_without_an_ask_are_the_composers():
 
 
 def test_ask_comes_back_whole_from_its_event():
-    assert ask_of(asdict(LONG)) == LONG
+    assert ask_of(asdict(LONG)) == LONG and ask_of(asdict(PLAN)) == PLAN
     assert ask_of({"id": "a", "command": "ls", "later": 1}).command == "ls"
 
 
@@ -249,7 +249,30 @@ def test_random_keys_approve_nothing():
             assert not (isinstance(act, Settle) and act.answer.outcome == APPROVED), f"seed {seed}"
 
 
+PLAN = replace(ASK, id="", also=(replace(ASK, command="touch /srv/x"), replace(ASK, command="chmod 600 /srv/x")))
+
+
+def test_plan_is_read_to_its_end_and_answered_once():
+    found = docked(PLAN)
+    found, acts = typed(found, "yes", "<enter>")
+    assert acts == [] and "read all" in found.said
+    found, acts = typed(found, "<end>", "yes 2", "<enter>", "edit", "<enter>")
+    assert acts == [] and "not edited" in found.said
+    _, acts = typed(found, "yes", "<enter>")
+    assert (outcome(acts), acts[0].answer.uses) == (APPROVED, 1)
+    shown = docked(ASK, lines=90).waiting[0].asks
+    assert acts[0].answer.rendered_sha256 != dock.shown_sha256(shown, 80), "all steps are in what was shown"
+
+
+def test_plan_with_something_irreversible_in_it_is_not_approved_here():
+    for plan in (replace(ASK, also=(R3,)), replace(R3, also=(ASK,))):
+        found, _ = typed(docked(plan, lines=90), "<end>")
+        for words in ("yes", "/srv/www/old"):
+            assert typed(found, words, "<enter>")[1] == []
+
+
 STATES = {
+    "plan": lambda: docked(PLAN, lines=60),
     "plain": lambda: docked(ASK),
     "queue": lambda: docked(ASK, R3),
     "irreversible": lambda: docked(R3),
