@@ -158,6 +158,16 @@ def test_programs_that_page_or_prompt_come_back(guard, tmp_path):
     assert (last.status, last.output) == ("succeeded", "ok")
 
 
+def test_sudo_never_waits_for_a_password(guard, tmp_path):
+    brain = scripted(
+        wants("sudo journalctl -xe -n 1", "bash"), wants("sudo -k; sudo true"), wants("echo ok", "bash"), "Ok."
+    )
+    first, second, last = of(turn(conversation(guard, brain, tmp_path)), events.ToolCompleted)
+    assert last.output == "ok"
+    assert first.status == "needs_stamp" and "sudo" in first.output
+    assert second.status in ("needs_stamp", "refused")
+
+
 def test_huge_output_keeps_head_tail_exit_code_and_all_of_it_in_a_file(guard, tmp_path):
     brain = scripted(wants("seq 1 400000; exit 3", "bash"), "Ok.")
     talk = conversation(guard, brain, tmp_path)
