@@ -10,6 +10,7 @@ import pytest
 import execution
 from acting import rollback
 from capabilities.approvals import approve_tool
+from capabilities.consent import FormConfirm
 from capabilities.rollback_shapes import foreseen_words
 from capabilities.snapshots import rollback_tool, snapshot_tool
 from cli import opsx
@@ -318,15 +319,15 @@ def test_screen_of_a_destroying_command_says_what_comes_back_and_it_does(folder,
 def test_form_of_a_host_says_the_same(folder, guard):
     shown = []
 
-    def asker(name, text, form, state):
+    def asker(name, text, form, state, timeout_s):
         shown.append(text)
         return {"action": "cancel"}, state
 
-    tool = approve_tool(guard, call_in(folder, asker=asker))
+    tool = approve_tool(guard, call_in(folder, confirm=FormConfirm(asker)))
     asked(tool, command=f"touch {folder}/key {folder}/one")
     asked(tool, command="systemctl restart nginx")
     lines = [text.split("\n") for text in shown]
-    assert f"saved first: file {folder}/one" in lines[0]
-    assert f"NOT saved: the content of {folder}/key: a secret, so only a hash is kept" in lines[0]
-    assert "NOT saved: the state of service nginx is not saved" in lines[1]
+    assert f"saved first file {folder}/one" in lines[0]
+    assert f"NOT saved   the content of {folder}/key: a secret, so only a hash is kept" in lines[0]
+    assert "NOT saved   the state of service nginx is not saved" in lines[1]
     assert not any(line.startswith("saved first") for line in lines[1])
