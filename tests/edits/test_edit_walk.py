@@ -51,6 +51,7 @@ def ask(work, **more):
 # ── the walk ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.guarantee("G-EDIT-EXACT")
 @pytest.mark.parametrize("content", CONTENTS, ids=range(len(CONTENTS)))
 def test_what_was_approved_is_written_byte_for_byte_and_taken_back_byte_for_byte(guard, work, content):
     before = b"before \xff\r\n"
@@ -207,6 +208,7 @@ def test_what_changes_in_the_last_moment_is_seen_before_the_begin_and_the_stamp_
     assert not (work / "f").exists() or (work / "f").read_bytes() != b"after\n"
 
 
+@pytest.mark.guarantee("G-EDIT-EXACT")
 @pytest.mark.parametrize("moment", ["begun", "created", "complete", "checked"])
 @pytest.mark.parametrize("is_new", [False, True])
 def test_a_second_writer_loses_nothing_whenever_it_writes(guard, work, moment, is_new):
