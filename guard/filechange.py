@@ -10,8 +10,10 @@ import difflib
 import hashlib
 import json
 import re
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from guard.types import RequestKind
 
@@ -27,8 +29,9 @@ MOST_LINES = 4_000
 """Lines of a difference that a person is shown; a longer one is a change that nobody reads, and judged as that."""
 
 CONTEXT_LINES = 3
-_COMPARED_LINES = 4_000
-"""Longer differing stretches are shown as removed and added whole: difflib takes quadratic time."""
+_COMPARISONS = 4_000_000
+"""Of lines with lines, in all: difflib takes quadratic time."""
+_Operation = tuple[str, int, int, int, int]
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MODE = re.compile(r"[0-7]{4}")
 
@@ -99,27 +102,90 @@ def text_of(content: bytes) -> str:
 def difference(old: str, new: str) -> Iterator[str]:
     """The lines of a unified difference, without the two lines of names; nothing for equal texts.
 
-    Lines end at LF alone, so that a CR stays visible. Takes time linear in the length but for the stretch that differs.
+    Lines end at LF alone, so that a CR stays visible. Takes time linear in the length but for the logarithm of a sort,
+    whatever the texts are.
     """
     before, after = _lines(old), _lines(new)
-    head = _common(before, after)
-    tail = _common(before[head:][::-1], after[head:][::-1])
-    start = max(0, head - CONTEXT_LINES)
-    end = max(0, tail - CONTEXT_LINES)
-    before, after = before[start : len(before) - end], after[start : len(after) - end]
-    if max(len(before), len(after)) > _COMPARED_LINES:
-        yield from _whole(before, after, start)
-        return
-    groups = difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)
-    for group in groups:
+    for group in _Told(before, after).get_grouped_opcodes(CONTEXT_LINES):
         first, last = group[0], group[-1]
-        yield f"@@ -{_range(start + first[1], start + last[2])} +{_range(start + first[3], start + last[4])} @@"
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"
         for tag, old_from, old_to, new_from, new_to in group:
             if tag == "equal":
                 yield from _marked(" ", before[old_from:old_to])
             else:
                 yield from _marked("-", before[old_from:old_to])
                 yield from _marked("+", after[new_from:new_to])
+
+
+class _Told(difflib.SequenceMatcher[str]):
+    """Groups operations that were found in bounded time.
+
+    Lines that occur once on both sides, in the same order, hold the texts together (the patience method); only what
+    lies between them is compared line by line, and what is too much for that is removed and added whole.
+    """
+
+    def __init__(self, before: list[str], after: list[str]) -> None:
+        super().__init__(None, "", "")
+        self._before, self._after = before, after
+        self._left = _COMPARISONS
+        self._found: list[_Operation] = []
+        i = j = 0
+        for at, there in (*_anchors(before, after), (len(before), len(after))):
+            if at >= i and there >= j:
+                self._between(i, at, j, there)
+                i, j = at, there
+
+    def get_opcodes(self) -> Any:
+        """As found; one for each stretch."""
+        return self._found
+
+    def _between(self, i: int, i_end: int, j: int, j_end: int) -> None:
+        before, after = self._before[i:i_end], self._after[j:j_end]
+        head = _common(before, after)
+        tail = _common(before[head:][::-1], after[head:][::-1])
+        self._add("equal", i, i + head, j, j + head)
+        i, j, i_stop, j_stop = i + head, j + head, i_end - tail, j_end - tail
+        if (i_stop - i) * (j_stop - j) <= self._left and i < i_stop and j < j_stop:
+            self._left -= (i_stop - i) * (j_stop - j)
+            small = difflib.SequenceMatcher(None, self._before[i:i_stop], self._after[j:j_stop], autojunk=False)
+            for tag, a, b, c, d in small.get_opcodes():
+                self._add(tag, i + a, i + b, j + c, j + d)
+        else:
+            self._add("replace", i, i_stop, j, j_stop)
+        self._add("equal", i_stop, i_end, j_stop, j_end)
+
+    def _add(self, tag: str, i: int, i_end: int, j: int, j_end: int) -> None:
+        if i == i_end and j == j_end:
+            return
+        if self._found and self._found[-1][0] == tag:
+            last = self._found.pop()
+            i, j = last[1], last[3]
+        self._found.append((tag, i, i_end, j, j_end))
+
+
+def _anchors(before: list[str], after: list[str]) -> list[tuple[int, int]]:
+    """Places of lines that occur once on each side, as many as stand in the same order on both."""
+    here, there = _single(before), _single(after)
+    pairs = [(at, there[line]) for line, at in here.items() if line in there]
+    ends: list[int] = []
+    chain: list[tuple[int, int]] = []
+    linked: list[int] = [-1] * len(pairs)
+    tops: list[int] = []
+    for number, (_, place) in enumerate(pairs):
+        at = bisect_left(ends, place)
+        linked[number] = tops[at - 1] if at else -1
+        ends[at : at + 1] = [place]
+        tops[at : at + 1] = [number]
+    number = tops[-1] if tops else -1
+    while number >= 0:
+        chain.append(pairs[number])
+        number = linked[number]
+    return chain[::-1]
+
+
+def _single(lines: list[str]) -> dict[str, int]:
+    counted = Counter(lines)
+    return {line: at for at, line in enumerate(lines) if counted[line] == 1}
 
 
 def _lines(text: str) -> list[str]:
@@ -138,12 +204,6 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
             break
         count += 1
     return count
-
-
-def _whole(before: list[str], after: list[str], start: int) -> Iterator[str]:
-    yield f"@@ -{_range(start, start + len(before))} +{_range(start, start + len(after))} @@"
-    yield from _marked("-", before)
-    yield from _marked("+", after)
 
 
 def _range(first: int, end: int) -> str:

@@ -13,7 +13,10 @@ from guard.filechange import FileChange, difference, parsed, text_of
 from guard.types import Facts, Level, Policy, UserRule, Verdict
 
 HASH = "0" * 64
-LINES = st.text(alphabet="ab\r\n", max_size=60)
+LINES = st.one_of(
+    st.text(alphabet="ab\r\n", max_size=60),
+    st.lists(st.sampled_from("abcdefgh"), max_size=12).map(lambda rows: "".join(f"{row}\n" for row in rows)),
+)
 
 
 def change(path, **more):
@@ -70,6 +73,22 @@ def test_the_difference_of_long_files_takes_no_quadratic_time():
     ]  # fmt: skip
     lines = list(difference(old, "\n".join(f"other {number}" for number in range(200_000))))
     assert len(lines) == 400_002 and lines[-1].startswith("\\ no line end")
+
+
+def test_changes_far_apart_in_a_long_file_are_shown_each_by_itself():
+    old = "".join(f"line {number}\n}}\n\n" for number in range(60_000))
+    new = old.replace("line 7\n", "one\n").replace("line 30000\n", "").replace("line 59990\n", "line 59990\nmore\n")
+    lines = list(difference(old, new))
+    assert [line for line in lines if line[0] in "+-"] == ["-line 7", "+one", "-line 30000", "+more"]
+    assert sum(line.startswith("@@") for line in lines) == 3 and applied(old, lines) == new
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 50, 700])
+def test_a_file_of_few_kinds_of_lines_takes_bounded_time_too(kinds):
+    old = "".join(f"{number % kinds}\n" for number in range(100_000))
+    new = "".join(f"{number * 7 % (kinds + 1)}\n" for number in range(100_000))
+    lines = list(difference(old, new))
+    assert applied(old, lines) == new
 
 
 def test_a_carriage_return_stays_visible_as_part_of_its_line():
