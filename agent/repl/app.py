@@ -196,7 +196,7 @@ class Repl:
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self._signalled, number)
         ticking = asyncio.ensure_future(self._tick())
-        for row in greeting(self.desk.opened, self.desk.world.person):
+        for row in () if self._first else greeting(self.desk.opened, self.desk.world.person):
             self._pending += rows.rows_of(row, self._columns())
         self.changed()
         self.desk.begin(self._first)

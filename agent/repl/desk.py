@@ -15,7 +15,7 @@ from agent.repl import by_hand, commands, conversations, dock, goals, transcript
 from agent.repl.asking import LocalAsks
 from agent.repl.attach import attached
 from agent.repl.record import Record, record_of
-from agent.repl.status import Status
+from agent.repl.status import Status, short_brain
 from agent.repl.status import words as status_words
 from agent.repl.transcript import ErrorRow, NoteRow, Person
 from agent.repl.work import Work
@@ -351,7 +351,7 @@ class Desk:
             self.opened.session.close()
         self.opened = opened
         self.transcript = replace(self.transcript, brain=opened.brain, model=opened.model, answer="")
-        self._show(NoteRow("session", f"conversation {opened.id} with {opened.brain}"))
+        self._show(NoteRow("session", f"conversation {opened.id} with {short_brain(opened.brain)}"))
         for note in opened.notes:
             self._show(NoteRow("notice", note))
 

@@ -23,8 +23,8 @@ QUIET_S = 0.4
 MOST_RUNS = 100
 """As `opsx approve --uses`."""
 MOST_TYPED = 4_000
-FIXED_ROWS = 5
-"""Rows beside the text that is asked about and the choices: title, place in the text, remark, answer, status."""
+FIXED_ROWS = 4
+"""Rows beside the text that is asked about and the choices: title, place in the text, answer, status."""
 LEAST_BODY = 3
 LEAST_COLUMNS = 40
 """`screen_of` makes no narrower rows: in a smaller window they are cut, and what is cut is not approved."""
@@ -206,7 +206,7 @@ def body_of(dock: Dock) -> tuple[str, ...]:
 
 def body_height(dock: Dock, rows: int) -> int:
     """How many rows of the text are on the screen at once."""
-    choices = 2 if dock.columns >= 60 else 4
+    choices = 1 if dock.columns >= 80 else 2 if dock.columns >= 60 else 4
     return min(rows, max(LEAST_BODY, dock.lines - FIXED_ROWS - choices))
 
 

@@ -13,10 +13,10 @@ from guard import render
 if TYPE_CHECKING:
     from agent.repl.dock import Dock, Waiting
 
-_CHOICES = "yes · yes N: N runs of exactly this · no · no REASON · edit, then Enter   esc: not now"
-_CHOICES_ROLLBACK = "yes · no · no REASON, then Enter   esc: not now"
-_CHOICES_R3 = "to approve, type what it destroys, as shown · no · no REASON · edit, then Enter   esc: not now"
-_CHOICES_QUESTION = "type an answer or its number, then Enter   esc: no answer"
+_CHOICES = "yes · yes N (N runs) · no · no REASON · edit, then Enter · esc: not now"
+_CHOICES_ROLLBACK = "yes · no · no REASON, then Enter · esc: not now"
+_CHOICES_R3 = "type what it destroys · no · no REASON · edit, then Enter · esc: not now"
+_CHOICES_QUESTION = "type an answer or its number, then Enter · esc: no answer"
 _QUIET = "(one moment: what is typed now was meant for something else)"
 _QUESTION_APPROVES_NOTHING = "question: approves nothing"
 
@@ -33,7 +33,6 @@ def rows_of(dock: Dock, now_s: float) -> list[Line]:
     rows = [_title(dock, front, frame, now_s)]
     rows += [cut(_body_row(row, frame), columns) for row in shown]
     rows.append(_place(dock, len(body), height, frame))
-    rows.append(cut(line(f"! {dock.said}", "confirm"), columns) if dock.said else line(""))
     rows += _choices(front, columns)
     prompt = "> " if front.ask is None or front.ask.must_type else "approve? > "
     if now_s < dock.quiet_until_s:
@@ -92,6 +91,10 @@ def _body_row(row: str, frame: str) -> Line:
 
 
 def _place(dock: Dock, rows: int, height: int, frame: str) -> Line:
+    """The line below the text: what the last key was no answer for, else which part of the text is on the screen."""
+    if dock.said:
+        head = f"── ! {dock.said} "
+        return cut(line(head + "─" * max(0, dock.columns - render.width(head)), "confirm"), dock.columns)
     if rows <= height:
         return line("─" * dock.columns, frame)
     first, last = dock.top + 1, dock.top + height
@@ -112,7 +115,7 @@ def _choices(front: Waiting, columns: int) -> list[Line]:
     else:
         text = _CHOICES if ask.kind == COMMAND and not ask.also else _CHOICES_ROLLBACK
     rows, row = [], ""
-    for part in text.replace("   ", " · ").split(" · "):
+    for part in text.split(" · "):
         longer = f"{row} · {part}" if row else part
         if row and render.width(longer) > columns:
             rows.append(line(row, "dim"))

@@ -81,7 +81,7 @@ class Plain:
         """Talks until the input ends or the person leaves. Returns the last turn's exit code."""
         before = signal.signal(signal.SIGINT, self._interrupted)
         try:
-            for row in greeting(self.desk.opened, self.desk.world.person):
+            for row in () if self._first else greeting(self.desk.opened, self.desk.world.person):
                 self._rows(rows.rows_of(row, self._columns()))
             if self._first:
                 self.desk.submit(self._first)

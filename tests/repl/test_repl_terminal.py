@@ -243,7 +243,7 @@ def test_long_command_is_read_to_its_end_before_a_yes(terminal, work):
     screen.type("please")
     screen.keys("Enter")
     screen.wait_for("all of it has to be read", f"line 55 of 57: rm -rf {work}/data"[:40], "> ")
-    screen.wait_for("to approve, type what it destroys", gone=["one moment"])
+    screen.wait_for("type what it destroys", gone=["one moment"])
     screen.type(f"{work}/data")
     screen.keys("Enter")
     screen.wait_for("read all of it first")
