@@ -74,8 +74,6 @@ def run(
         CannotRun, SandboxUnavailable: the surroundings are broken. Nothing ran.
     Effects: for a read two log entries (begin, end); else one kept request.
     """
-    if request.kind != RequestKind.COMMAND:
-        raise ValueError("a file change is no command: change_file")
     core.require_command(request.command)
     core.require_target(request.target)
     require_cwd(request.cwd)
@@ -149,6 +147,8 @@ def _is_final(assessment: Assessment) -> bool:
 
 def assess(request: Request, guard: Guard) -> Assessment:
     """Judges a request with everything that is known here: what is enforced, and what its paths really are."""
+    if request.kind != RequestKind.COMMAND:
+        raise ValueError("a file change is no command: change_file")
     from guard.hands.facts import facts_for
 
     # Looked at for each request: a stop has to reach shells that run for days.
