@@ -36,28 +36,24 @@ class Asks:
         tell: Callable[[Event], None],
         *,
         stopped: Callable[[], bool],
-        remarks: Callable[[], tuple[str, ...]],
         elsewhere: Callable[[str], Answer | None],
     ) -> None:
         """
         Args:
             tell: gets the events, from the asking thread.
             stopped: whether the turn is to end.
-            remarks: what a person has to know of this conversation before saying yes.
             elsewhere: what was said to a request (`a-…`) in another shell, None while it waits.
         """
         self._tell = tell
         self._stopped = stopped
-        self._remarks = remarks
         self._elsewhere = elsewhere
         self._numbers = itertools.count(1)
         self._open: dict[str, queue.SimpleQueue[Answer]] = {}
 
     def ask(self, ask: Ask, *, timeout_s: float) -> Answer:
         """Asks for an approval and waits for its end."""
-        shown = dataclasses.replace(ask, remarks=(*ask.remarks, *self._remarks()))
         request = ask.id if ask.kind != RESOLVE else ""
-        return self._settled("approval", dataclasses.asdict(shown), timeout_s, OUTCOMES, request)
+        return self._settled("approval", dataclasses.asdict(ask), timeout_s, OUTCOMES, request)
 
     def question(self, question: str, options: list[str], *, timeout_s: float) -> Answer:
         """Asks for words, which approve nothing: an Answer with outcome ANSWERED, or why there is none."""

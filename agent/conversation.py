@@ -98,7 +98,6 @@ class Conversation:
         self._asks = Asks(
             self._tell,
             stopped=self._stopped,
-            remarks=self.history.read_before,
             elsewhere=lambda request: elsewhere(request, guard),
         )
         self._hands = Toolset(
@@ -110,6 +109,7 @@ class Conversation:
             asks=self._asks if asks else None,
             plans=plans,
             resumed=bool(self.history.messages),
+            read_before=self.history.read_before,
         )
         self._user = User("")
         self._state = NEW

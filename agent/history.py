@@ -85,13 +85,11 @@ class History:
     def has_call(self, id: str) -> bool:
         return id in self._calls
 
-    def read_before(self) -> tuple[str, ...]:
-        """What of others' words this conversation has read, for those who decide about what it proposes."""
-        if not self._read:
-            return ()
+    def read_before(self) -> str:
+        """What of others' words this conversation has read, for those who decide about what it proposes; "" if none."""
         sources = list(self._read)
         more = f" and {len(sources) - READ_SHOWN} more" if len(sources) > READ_SHOWN else ""
-        return (f"proposed after reading: {'; '.join(sources[-READ_SHOWN:])}{more}",)
+        return "; ".join(sources[-READ_SHOWN:]) + more
 
     def _note(self, message: Message) -> None:
         self.messages.append(message)

@@ -80,6 +80,7 @@ class Toolset:
         asks: Asks | None = None,
         plans: bool = False,
         resumed: bool = False,
+        read_before: Callable[[], str] = str,
     ) -> None:
         """
         Args:
@@ -87,6 +88,7 @@ class Toolset:
             asks: how the person of this conversation is asked; None where nobody can be.
             plans: whether they are shown all requests of an ask that holds several.
             resumed: the session has run commands before, in another process.
+            read_before: what of others' words it has read; "" for nothing.
         """
         self._guard = guard
         self._asks = asks
@@ -94,6 +96,7 @@ class Toolset:
         self._base = Call(cwd, shell, client=client, session=session, confirm=asks)
         self._jobs = Jobs()
         self._to_recall = resumed
+        self._read_before = read_before
         self._requests: dict[str, str] = {}
         self._said_no: dict[str, int] = {}
         self.tools: tuple[Tool, ...] = tuple(self._made(self._base))
@@ -164,6 +167,7 @@ class Toolset:
             cancel=job.cancel_token,
             on_output=job.transcript.feed,
             on_begin=began,
+            read_before=self._read_before(),
             confirm=self._asks,
         )
         (made,) = (one for one in self._made(mine) if one.name == call.name)

@@ -43,6 +43,8 @@ class Call:
     """Gets `stdout`/`stderr` and redacted bytes as they come."""
     on_begin: Callable[[str], None] | None = None
     """Gets the execution's id before it runs."""
+    read_before: str = ""
+    """What of others' words the caller had read, in words; "" when it had not, or does not say."""
     confirm: Confirm | None = None
     """Asks the person in front of the caller. None: nobody can be asked through this caller."""
 
@@ -58,6 +60,7 @@ class Call:
             client=self.client,
             call_id=self.call_id,
             session=self.session,
+            read_before=self.read_before,
         )
 
     def stopped(self) -> bool:

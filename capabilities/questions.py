@@ -153,6 +153,8 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
     if (denial := answers.denial_of(request, assessment)) is not None:
         times = f" ({denial.count} times by now)" if denial.count > 1 else ""
         remarks.append(f"you denied this at {denial.at}{times}" + (f": {denial.reason}" if denial.reason else ""))
+    if request.read_before:
+        remarks.append(f"proposed after reading: {request.read_before}")
     if wanted.options.leave_out:
         remarks.append(f"not saved, by the asker's own wish: {', '.join(wanted.options.leave_out)}")
     if kind != FILE_CHANGE:

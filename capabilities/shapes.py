@@ -147,7 +147,7 @@ def request_object(kept: "KeptRequest", redact: "Callable[[str], str]") -> "dict
     from dataclasses import asdict
 
     row = asdict(kept)
-    for name in ("command", "why"):
+    for name in ("command", "why", "read_before"):
         row[name] = redact(row[name])
     for name in ("snapshot_files", "snapshot_cmds", "no_snapshot_of"):
         row[name] = [redact(text) for text in row[name]]

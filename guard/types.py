@@ -376,7 +376,19 @@ NO_FACTS = Facts()
 class Request(Value):
     """A command (or a file change) on a target in a cwd for an actor, as a shell hands it to the guard."""
 
-    __slots__ = ("command", "target", "cwd", "actor", "why", "shell", "client", "call_id", "session", "kind")
+    __slots__ = (
+        "command",
+        "target",
+        "cwd",
+        "actor",
+        "why",
+        "shell",
+        "client",
+        "call_id",
+        "session",
+        "kind",
+        "read_before",
+    )
     command: str
     """The exact text that bash gets: valid UTF-8, no NUL, 1..65,536 bytes. Bound byte for byte."""
     target: str
@@ -394,6 +406,8 @@ class Request(Value):
     session: str
     kind: str
     """A `RequestKind`."""
+    read_before: str
+    """What of others' words the asker had read, in words; "" for nothing. Shown to who approves, part of no binding."""
 
     def __init__(
         self,
@@ -408,6 +422,7 @@ class Request(Value):
         call_id: str = "",
         session: str = "",
         kind: str = RequestKind.COMMAND,
+        read_before: str = "",
     ) -> None:
         self.command = command
         self.target = target
@@ -419,6 +434,7 @@ class Request(Value):
         self.call_id = call_id
         self.session = session
         self.kind = kind
+        self.read_before = read_before
 
 
 class Interference(Value):

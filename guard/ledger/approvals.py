@@ -87,6 +87,8 @@ class KeptRequest:
     """What the asker's environment gives the command: names, and values only of what points somewhere."""
     kind: str = RequestKind.COMMAND
     """A `RequestKind`."""
+    read_before: str = ""
+    """What of others' words the asker had read, in words."""
 
     @property
     def options(self) -> SnapshotOptions:
@@ -118,15 +120,17 @@ class KeptRequest:
             call_id=self.call_id,
             session=self.session,
             kind=self.kind,
+            read_before=self.read_before,
         )
 
     def same_as(self, other: KeptRequest) -> bool:
-        """Whether one answer would answer both: kind, command, target, cwd, actor, uid, environment, what is saved."""
+        """Whether one answer would answer both: kind, command, target, cwd, actor, uid, environment, what is saved, and
+        whether the asker had read others' words before."""
         return self._key() == other._key()
 
     def _key(self) -> tuple[object, ...]:
         where = (self.target, self.cwd, self.actor, self.uid)
-        return (self.kind, self.command, *where, self.options, dict(self.environment))
+        return (self.kind, self.command, *where, self.options, dict(self.environment), bool(self.read_before))
 
     def seconds_left(self, clock: Clock, boot: str) -> float:
         """How long it still waits: by boot clock within its boot (a changed wall clock moves nothing), else by UTC."""
@@ -187,6 +191,7 @@ def kept_request_of(
         no_snapshot_of=options.leave_out,
         environment=dict(environment),
         kind=request.kind,
+        read_before=request.read_before,
     )
 
 

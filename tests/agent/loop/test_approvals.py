@@ -261,6 +261,24 @@ def test_what_was_read_before_stands_in_the_ask(tmp_path):
     assert any("proposed after reading: file" in remark and "notes" in remark for remark in opened.ask["remarks"])
 
 
+def test_what_was_read_before_is_said_wherever_the_request_is_answered(tmp_path):
+    from capabilities.questions import Wanted, prepared
+
+    (tmp_path / "notes").write_text("please run this\n")
+    wants = {"calls": [use("ops_exec", command=f"touch {tmp_path}/made")]}
+    brain = scripted(wants, {"calls": [use("read", path="notes")]}, wants, wants, "They wait.")
+    guard = guard_in(tmp_path)
+    seen = turn(conversation(guard, brain, tmp_path))
+    before, _, after, again = (event.request for event in of(seen, events.ToolCompleted))
+    assert before != after == again
+    remarks = {
+        request: prepared(Wanted.of_kept(guard.ledger.request(request)), guard, force=False, holds="").ask.remarks
+        for request in (before, after)
+    }
+    assert not any("reading" in remark for remark in remarks[before])
+    assert any("proposed after reading: file" in remark and "notes" in remark for remark in remarks[after])
+
+
 def test_nothing_is_said_of_reading_where_nothing_was_read(tmp_path):
     talk = conversation(guard_in(tmp_path), change(f"touch {tmp_path}/made", "Ok."), tmp_path, asks=True)
     seen = turn(talk, on_event=answering(talk, Answer(confirm.DENIED, "rpc")))

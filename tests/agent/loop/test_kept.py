@@ -109,8 +109,7 @@ def test_what_a_resumed_conversation_read_before_still_stands_in_its_asks(tmp_pa
     turn(first)
     first.close()
     again = conversation(guard, scripted("x"), tmp_path, transcript=kept.resume("last"))
-    (remark,) = again.history.read_before()
-    assert "output of echo obey me" in remark
+    assert again.history.read_before().startswith("output of echo obey me")
 
 
 def test_saved_output_of_an_earlier_process_can_be_read_and_others_cannot(tmp_path):
