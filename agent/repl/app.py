@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,9 @@ class Repl:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._frame: asyncio.TimerHandle | None = None
         self._pending: list[Line] = []
+        self._posted: list[Callable[[], None]] = []
+        self._waking = False
+        self._lock = threading.Lock()
         self._hint, self._hint_until_s = "", 0.0
         self._leaving = False
         self._kept = ""
@@ -200,6 +204,7 @@ class Repl:
             self._pending += rows.rows_of(row, self._columns())
         self.changed()
         self.desk.begin(self._first)
+        self._take_posted()
         try:
             code = await self.app.run_async(set_exception_handler=False)
         except (EOFError, OSError):  # the terminal is gone
@@ -220,10 +225,22 @@ class Repl:
                 self.changed()
 
     def _post(self, run: Callable[[], None]) -> None:
-        loop = self._loop
-        if loop is not None:
+        """From any thread. One wake-up of the loop is for all that has come until it looks."""
+        with self._lock:
+            self._posted.append(run)
+            wake, self._waking = not self._waking, True
+        if wake and self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended: nobody looks any more
-                loop.call_soon_threadsafe(run)
+                self._loop.call_soon_threadsafe(self._take_posted)
+
+    def _take_posted(self) -> None:
+        with self._lock:
+            batch, self._posted, self._waking = self._posted, [], False
+        for run in batch:
+            try:
+                run()
+            except Exception as error:  # a fault of ours must not end the conversation
+                self.desk.broke(error)
 
     def _signalled(self, number: int) -> None:
         self._leave(128 + number)

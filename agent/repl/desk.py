@@ -15,12 +15,11 @@ from agent.repl import by_hand, commands, conversations, dock, goals, transcript
 from agent.repl.asking import LocalAsks
 from agent.repl.attach import attached
 from agent.repl.record import Record, record_of
-from agent.repl.status import Status, short_brain
+from agent.repl.status import Status, short_brain, status_of
 from agent.repl.status import words as status_words
 from agent.repl.transcript import ErrorRow, NoteRow, Person
 from agent.repl.work import Work
 from agent.repl.world import Clear, Compose, Copy, Enter, Leave, Pursue, Say, Show, Talk
-from capabilities.questions import user_name
 from dialogue import events as ev
 from dialogue.confirm import CANCELLED, Answer
 from dialogue.protocol import Turn
@@ -85,28 +84,14 @@ class Desk:
         return pieces
 
     def status(self, hint: str = "") -> Status:
-        """The status line's content."""
-        guard, told = self.world.guard, self.transcript
-        busy = ""
-        if self.working:
-            busy = f"{'working' if self.working == TURN else self.working} {self._work.elapsed_s():.0f} s"
-        return Status(
-            brain=told.brain,
-            model=told.model,
-            host=os.uname().nodename,
-            user=user_name().partition(" (")[0],
-            root=os.geteuid() == 0,
-            mode=str(guard.policy.mode),
-            frozen=bool(self.record.frozen),
-            context=self.record.context,
-            tokens=told.input_tokens + told.output_tokens,
-            cost=told.cost,
-            unknown=self.record.unknown,
-            detached=self.record.detached,
-            busy=busy,
-            goal=f"goal {self.goal.round}/{self.goal.rounds}" if self.goal else "",
-            hint=hint,
-        )
+        """The status line's content; `hint`: what the next key would do."""
+        return status_of(self, hint)
+
+    def busy_words(self) -> str:
+        """What is at work and for how long; "" when nothing is."""
+        if not self.working:
+            return ""
+        return f"{'working' if self.working == TURN else self.working} {self._work.elapsed_s():.0f} s"
 
     def ask_is_open(self) -> bool:
         """Whether the dock is what keys go to."""

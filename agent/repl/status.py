@@ -1,11 +1,17 @@
-"""The status line: what a person must never have to ask for. Pure."""
+"""The status line: what a person must never have to ask for."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent.repl.lines import Line, cut
+from capabilities.questions import user_name
 from guard import render
+
+if TYPE_CHECKING:
+    from agent.repl.desk import Desk
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,28 @@ class Status:
     goal: str = ""
     hint: str = ""
     """What the next key would do, such as leaving."""
+
+
+def status_of(desk: Desk, hint: str) -> Status:
+    """What the line says about a desk now."""
+    told, goal = desk.transcript, desk.goal
+    return Status(
+        brain=told.brain,
+        model=told.model,
+        host=os.uname().nodename,
+        user=user_name().partition(" (")[0],
+        root=os.geteuid() == 0,
+        mode=str(desk.world.guard.policy.mode),
+        frozen=bool(desk.record.frozen),
+        context=desk.record.context,
+        tokens=told.input_tokens + told.output_tokens,
+        cost=told.cost,
+        unknown=desk.record.unknown,
+        detached=desk.record.detached,
+        busy=desk.busy_words(),
+        goal=f"goal {goal.round}/{goal.rounds}" if goal else "",
+        hint=hint,
+    )
 
 
 def status_line(status: Status, columns: int) -> Line:
