@@ -137,7 +137,7 @@ def test_a_snapshot_too_big_for_the_disk_leaves_everything_as_it_was(guard, work
     def impossible(*_, **__):
         raise SnapshotImpossible("no space for the snapshot of f", hint="--no-snapshot-of f")
 
-    monkeypatch.setattr(execution, "snapshot", impossible)
+    monkeypatch.setattr("acting.act.snapshot", impossible)
     outcome = execution.run(request, guard).outcome
     assert outcome.status == Status.SNAPSHOT_FAILED and (work / "f").read_text() == "before"
     assert [stamp.state for stamp in guard.ledger.stamps.listed()] == ["live"]

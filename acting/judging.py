@@ -1,0 +1,40 @@
+"""A command as it is judged here: with what is enforced, and what its paths really are. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import core
+from guard.types import RequestKind
+
+if TYPE_CHECKING:
+    from acting.world import Guard
+    from guard.types import Assessment, Request
+
+
+def assess(request: Request, guard: Guard) -> Assessment:
+    """Judges a request with everything that is known here: what is enforced, and what its paths really are."""
+    if request.kind != RequestKind.COMMAND:
+        raise ValueError("a file change is no command: change_file")
+    from guard.hands.facts import facts_for
+
+    # Looked at for each request: a stop has to reach shells that run for days.
+    policy = guard.policy.replace(frozen=guard.ledger.frozen_note())
+    # A folder named by a link is judged as where it leads: `..` goes up from there.
+    folder = os.path.realpath(request.cwd)
+
+    def judge(**facts: object) -> Assessment:
+        return core.check(
+            request.command,
+            target=request.target,
+            cwd=folder,
+            actor=request.actor,
+            enforcement=guard.enforcement(),
+            policy=policy,
+            **facts,  # type: ignore[arg-type]
+        )
+
+    first = judge()
+    facts = facts_for(first, folder, own_paths=policy.own_paths)
+    return judge(facts=facts) if facts.real_paths else first
