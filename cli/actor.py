@@ -41,9 +41,12 @@ def actor_of_this_process() -> str:
     """`person` or `agent`, from the terminal and the ancestors of this process."""
     if not _one_controlling_terminal():
         return Actor.AGENT
-    if any(mark in os.environ for mark in HOST_MARKS):
-        return Actor.AGENT
-    return Actor.AGENT if _host_among_ancestors() else Actor.PERSON
+    return Actor.AGENT if is_below_an_agent() else Actor.PERSON
+
+
+def is_below_an_agent() -> bool:
+    """Whether an execution of ours or a known agent host started this process, so that no answer is a person's."""
+    return any(mark in os.environ for mark in HOST_MARKS) or _host_among_ancestors()
 
 
 def _one_controlling_terminal() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from agent.sessions.export import as_json, as_markdown
+from agent.sessions.export import as_json, as_markdown, summary_object
 from agent.sessions.on_record import runs_in
 from agent.sessions.store import KEEP, Sessions
 from cli.options import Option, Verb
@@ -71,28 +71,13 @@ def _list(parsed: Parsed) -> int:
     limit = parsed.whole_number("limit", 0 if parsed.flag("json") else 20, low=1, high=100_000) or None
     rows = Sessions.open(Redactor()).listing(limit=limit)
     if parsed.flag("json"):
-        line({"format": 1, "sessions": [_row_object(row) for row in rows]})
+        line({"format": 1, "sessions": [summary_object(row) for row in rows]})
         return 0
     for row in rows:
         write(_row(row) + "\n")
     if not rows:
         write("there is no conversation yet\n", to_stderr=True)
     return 0
-
-
-def _row_object(row: Summary) -> dict[str, object]:
-    return {
-        "id": row.id,
-        "at": row.at or None,
-        "used_at": row.used_at,
-        "first_line": row.first_line,
-        "size_bytes": row.size_bytes,
-        "brain": row.brain or None,
-        "model": row.model or None,
-        "cwd": row.cwd or None,
-        "open": row.is_open,
-        "fault": row.fault or None,
-    }
 
 
 def _row(row: Summary) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent.messages import Message
-    from agent.sessions.store import Conversation
+    from agent.sessions.store import Conversation, Summary
 
 FORMAT = 1
 
@@ -38,6 +38,22 @@ def as_json(conversation: Conversation) -> dict[str, Any]:
             record_of(message, at) for message, at in zip(conversation.messages, conversation.times, strict=True)
         ],
         "notes": list(conversation.notes),
+    }
+
+
+def summary_object(row: Summary) -> dict[str, Any]:
+    """One row of a listing."""
+    return {
+        "id": row.id,
+        "at": row.at or None,
+        "used_at": row.used_at,
+        "first_line": row.first_line,
+        "size_bytes": row.size_bytes,
+        "brain": row.brain or None,
+        "model": row.model or None,
+        "cwd": row.cwd or None,
+        "open": row.is_open,
+        "fault": row.fault or None,
     }
 
 

@@ -42,11 +42,12 @@ class Peer:
         env: dict | None = None,
         options: tuple[str, ...] = (),
         client: dict | None = None,
+        argv: list[str] | None = None,
         **waits,
     ) -> None:
         home.mkdir(exist_ok=True)
         self.process = subprocess.Popen(
-            command(*options, **waits),
+            argv or command(*options, **waits),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

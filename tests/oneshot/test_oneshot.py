@@ -230,7 +230,7 @@ def test_options_are_read():
         (["-p", "disk", "--watch", "soon"], "--watch takes a time from 2s"),
         (["-p", "disk", "--watch", "30s", "--json"], "--watch shows text"),
         (["disk"], "does not know what to do with 'disk'"),
-        (["rpc"], "the JSON-RPC server .rpc. is not in this version"),
+        (["fleet"], "fleets .fleet. is not in this version"),
         (["check"], "it is a verb of opsx"),
     ],
 )
