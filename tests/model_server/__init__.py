@@ -1,7 +1,7 @@
-"""A scripted model server on the loopback interface, in both wire formats: the tests' stand-in for a model API.
+"""A scripted model server on the loopback interface, in four wire formats: the tests' stand-in for a model API.
 
     with ModelServer(Say("hello"), Say(calls=[Call("bash", {"command": "ls"})])) as server:
-        ... server.openai_url, server.anthropic_url ...
+        ... server.openai_url (chat completions and responses), server.anthropic_url, server.gemini_url ...
     server.requests[0].headers["authorization"]
 
 Failures are replies too: `Fail(429, {...}, {"retry-after": "1"})`, `Say(..., delivery=Delivery(cut_after=3))`, and a

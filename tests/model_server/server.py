@@ -14,10 +14,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.model_server.gemini import Gemini
+from tests.model_server.responses import Responses
 from tests.model_server.script import Delivery, Events, Fail, Gate, Raw, Reply, Say
 from tests.model_server.wire import Anthropic, OpenAI
 
-WIRES = (OpenAI, Anthropic)
+WIRES = (OpenAI, Anthropic, Responses, Gemini)
+COUNTS = {"/messages/count_tokens": "input_tokens", ":countTokens": "totalTokens"}
+"""Paths that ask how long a text is, and the name of the answer's number."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class ModelServer:
 
     Args:
         script: a reply for each request in turn, or a function that makes one from the request.
+        otherwise: answers when the script is over.
         models: what the list of models holds.
         certificate: a folder with cert.pem and key.pem; the server speaks TLS then.
     """
@@ -47,11 +52,13 @@ class ModelServer:
     def __init__(
         self,
         *script: Reply | Callable[[Received], Reply],
+        otherwise: Callable[[Received], Reply] | None = None,
         models: Iterable[str] = ("mock-1",),
         port: int = 0,
         certificate: Path | None = None,
     ) -> None:
         self.script = list(script)
+        self.otherwise = otherwise or (lambda received: Fail(500, "the script is over"))
         self.models = list(models)
         self.requests: list[Received] = []
         """To the wire formats' own paths, in order."""
@@ -111,6 +118,11 @@ class ModelServer:
         return self.url
 
     @property
+    def gemini_url(self) -> str:
+        """For GOOGLE_GEMINI_BASE_URL."""
+        return self.url
+
+    @property
     def connections(self) -> int:
         """How many are open."""
         with self._lock:
@@ -140,7 +152,7 @@ class ModelServer:
         with self._lock:
             self.requests.append(received)
             number = len(self.requests)
-            step = self.script[number - 1] if number <= len(self.script) else Fail(500, "the script is over")
+            step = self.script[number - 1] if number <= len(self.script) else self.otherwise
         reply = step(received) if callable(step) else step
         if not isinstance(reply, Fail) and reply.delivery.gate is not None:
             self._gates.append(reply.delivery.gate)
@@ -187,17 +199,30 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._whole(404, json.dumps({"error": {"message": "there is nothing here"}}).encode())
 
+    def do_HEAD(self) -> None:
+        self.server.owner.looked.append(self._received(b""))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def do_POST(self) -> None:
         self.server.owner.on_request(self)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         received = self._received(body)
-        wire = next((one for one in WIRES if self.path.endswith(one.path)), None)
+        path = self.path.partition("?")[0]
+        wire = next((one for one in WIRES if path.endswith(one.path)), None)
         if wire is None:
             self.server.owner.looked.append(received)
+            counted = next((name for end, name in COUNTS.items() if path.endswith(end)), None)
+            if counted is not None:
+                self._whole(200, json.dumps({counted: len(body) // 4}).encode())
+                return
             self._whole(404, json.dumps({"error": {"message": "there is nothing here"}}).encode())
             return
         number, reply = self.server.owner.next_reply(received)
         asked = json.loads(body)
+        # Gemini has the model and the wish for a stream in its path.
+        model = asked.get("model") or path.rpartition("/")[2].partition(":")[0]
         match reply:
             case Fail():
                 self._fail(reply)
@@ -205,11 +230,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._stream(reply.pieces, reply.delivery, reply.type)
             case Events():
                 self._stream((wire.frame(item) for item in reply.items), reply.delivery)
-            case Say() if asked.get("stream"):
-                events = wire.events(reply, asked.get("model", ""), number, asked)
+            case Say() if asked.get("stream") or path.endswith(":streamGenerateContent"):
+                events = wire.events(reply, model, number, asked)
                 self._stream((wire.frame(item) for item in events), reply.delivery)
             case Say():
-                whole = wire.body(reply, asked.get("model", ""), number)
+                whole = wire.body(reply, model, number, asked)
                 self._stream([whole[: len(whole) // 2], whole[len(whole) // 2 :]], reply.delivery, "application/json")
 
     def _received(self, body: bytes) -> Received:

@@ -1,4 +1,4 @@
-"""The two wire formats, written from a `Say`: whole, and as a stream of events."""
+"""Chat completions and Messages, written from a `Say`: whole, and as a stream of events."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OpenAI:
         }
 
     @classmethod
-    def body(cls, say: Say, model: str, number: int) -> bytes:
+    def body(cls, say: Say, model: str, number: int, asked: dict[str, Any]) -> bytes:
         return json.dumps(cls.whole(say, model, number)).encode()
 
     @staticmethod
@@ -77,7 +77,7 @@ class OpenAI:
         for at, call in enumerate(cls.calls(say, number)):
             opened = {**call, "index": at, "function": {"name": call["function"]["name"], "arguments": ""}}
             yield chunk({"tool_calls": [opened]})
-            for piece in pieces(call["function"]["arguments"], _size(say)):
+            for piece in pieces(call["function"]["arguments"], delta_size(say)):
                 yield chunk({"tool_calls": [{"index": at, "function": {"arguments": piece}}]})
         yield chunk({}, cls.finish(say))
         if (asked.get("stream_options") or {}).get("include_usage"):
@@ -118,7 +118,7 @@ class Anthropic:
         return {"input_tokens": sent - cached, "cache_read_input_tokens": cached, "output_tokens": came}
 
     @classmethod
-    def body(cls, say: Say, model: str, number: int) -> bytes:
+    def body(cls, say: Say, model: str, number: int, asked: dict[str, Any]) -> bytes:
         whole = cls.whole(say, model, number)
         whole["content"], written = _spliced(whole["content"])
         text = json.dumps(whole)
@@ -156,7 +156,7 @@ class Anthropic:
                     deltas = [{"type": "text_delta", "text": part} for part in say.deltas()]
                 case _:
                     empty = {**block, "input": {}}
-                    parts = pieces(next(calls).text(), _size(say))
+                    parts = pieces(next(calls).text(), delta_size(say))
                     deltas = [{"type": "input_json_delta", "partial_json": part} for part in ["", *parts]]
             yield {"type": "content_block_start", "index": at, "content_block": empty}
             for delta in deltas:
@@ -174,7 +174,8 @@ class Anthropic:
         return f"{name}data: {json.dumps(item)}\n\n".encode("utf-8", "surrogatepass")
 
 
-def _size(say: Say) -> int:
+def delta_size(say: Say) -> int:
+    """Characters in one delta of a call's arguments."""
     return say.split if isinstance(say.split, int) else 16
 
 

@@ -75,7 +75,7 @@ def read(kind: str, data: bytes, *, stream: bool) -> Reply | BrainError:
 def bytes_of(kind: str, *, stream: bool) -> bytes:
     wire = WIRES[kind]
     if not stream:
-        return wire.body(SAY, "mock-1", 1)
+        return wire.body(SAY, "mock-1", 1, {})
     return b"".join(
         wire.frame(item) for item in wire.events(SAY, "mock-1", 1, {"stream_options": {"include_usage": True}})
     )
