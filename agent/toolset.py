@@ -12,6 +12,7 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
+import core
 import execution
 from agent.messages import Result, ToolCall
 from agent.results import MOST_CHARACTERS, result_text
@@ -22,12 +23,13 @@ from capabilities import approvals, edits, files, ops, probe, snapshots
 from capabilities.bounded import json_text
 from capabilities.call import Call
 from capabilities.jobs import Cancelled, Jobs
+from capabilities.ops import NoSuchRecord
 from capabilities.plans import plan_tool
-from capabilities.registry import Registry, checked
+from capabilities.registry import BadArguments, Registry, UnknownTool, checked
 from capabilities.run import bash_tool
 from dialogue import events
 from dialogue.confirm import DENIED, EXPIRED, UNANSWERED
-from guard.errors import GuardError, StateError, UsageError
+from guard.errors import BadCommand, GuardError, NotPermitted, StateError, TooManyAsks, UnknownTarget
 from guard.types import Status
 from runbooks import tool as runbook
 
@@ -43,9 +45,13 @@ CHANGES = {"ops_exec": "command", "ops_plan": "steps", "write": "path", "edit": 
 """Tools that change a machine, and the argument that says what."""
 BEGINS = frozenset(("bash", "ops_exec", "ops_plan", "read", "write", "edit"))
 """Tools whose work begins with an execution; the others have begun when they are called."""
-OUR_WORDS = frozenset(("ops_check", "ops_approve", "ops_revoke", "ops_resolve", "ops_snapshot", ASK_USER))
+OUR_WORDS = frozenset(("ops_check", "ops_approve", "ops_resolve", ASK_USER))
 """Tools whose answers are opsagent's own words, or the person's. All others may hold what others wrote: output, files,
 names of files, commands of other clients."""
+JUDGED = frozenset(("ops_check", "ops_exec", "bash"))
+"""Tools that answer with a judgement of their `command`: it can name what links lead to and patterns meet."""
+_OUR_ERRORS = (BadArguments, UnknownTool, NoSuchRecord, BadCommand, UnknownTarget, NotPermitted, TooManyAsks)
+"""Errors that say nothing but what the call itself said. The others may quote files and their names."""
 MOST_RECALLED = 1000
 """Runs of the log that are looked through for outputs of an earlier process."""
 TIME_LIMIT_S = 8.0
@@ -195,13 +201,16 @@ class Toolset:
             policy = policy.replace(person_peers=policy.person_peers | peers)
             self._guard = dataclasses.replace(self._guard, policy=policy)
 
+    def set_mode(self, mode: str) -> None:
+        """What may be done from now on (`guard.types.Mode`); what is at work goes on."""
+        self._guard = dataclasses.replace(self._guard, policy=self._guard.policy.replace(mode=mode))
+
     def _used(self, call: ToolCall, job: Job) -> Used:
         """What the call came to; never raises."""
         took_ms = int(job.took_s * 1000)
         if job.answer is None:
             text, status, code = self._failure(call, job)
-            # Why a file could not be read or edited may quote its lines.
-            foreign = call.name in BEGINS and not isinstance(job.error, UsageError)
+            foreign = isinstance(job.error, GuardError) and not isinstance(job.error, (*_OUR_ERRORS, _Unusable))
             result = Result(call.id, call.name, text, status, job.execution, foreign)
             completed = events.ToolCompleted(call.id, status, job.execution or None, text, None, took_ms)
             about = self._about(call) if code else ""
@@ -210,9 +219,7 @@ class Toolset:
         status = str(answer.get("status", Status.SUCCEEDED))
         execution = str(answer.get("execution") or job.execution or "")
         text = result_text(answer)
-        foreign = call.name not in OUR_WORDS and (
-            bool(execution) or call.name not in BEGINS or "content" in answer or "difference" in answer
-        )
+        foreign = self._is_foreign(call, answer, execution)
         request = answer.get("request") if isinstance(answer.get("request"), str) and status != DENIED else None
         completed = events.ToolCompleted(
             call.id, status, execution or None, _shown(answer, text), answer.get("exit_code"), took_ms, request
@@ -226,6 +233,20 @@ class Toolset:
             wrote=call.name in CHANGES and bool(execution) and answer.get("level") != "R0",
             denials=self._denials(about) if status == DENIED else 0,
         )
+
+    def _is_foreign(self, call: ToolCall, answer: JSON, execution: str) -> bool:
+        """Whether an answer may hold what others wrote."""
+        if call.name in JUDGED and not execution:
+            # Why it did not run may name files below what was asked for, or what other clients did.
+            return bool(answer.get("notes")) or self._says_more(call.arguments["command"], answer)
+        return call.name not in OUR_WORDS and (bool(execution) or call.name != "ops_plan")
+
+    def _says_more(self, command: str, answer: JSON) -> bool:
+        """Whether a judgement tells more than the text of its command: names that were found on this machine."""
+        alone = core.check(command, cwd=os.path.realpath(self._base.cwd), policy=self._guard.policy)
+        told = {reason.text for reason in alone.reasons} | {effect.object for effect in alone.effects}
+        said = [reason["text"] for reason in answer["reasons"]] + [effect["object"] for effect in answer["effects"]]
+        return not told.issuperset(said)
 
     def _denials(self, about: str) -> int:
         """How often a person said no to this, or to the same effect on the same object; once at least."""
