@@ -1,7 +1,8 @@
 """Markdown that is still coming in, cut into blocks that are whole. Pure and incremental.
 
-A block leaves as soon as nothing that follows can change it, and is never taken back: lines of code one by one, a
-paragraph at the line that ends it, a table when it is over (its columns depend on all rows). The rest waits.
+A block leaves as soon as nothing that follows can change it, and is never taken back: lines one by one, a table when it
+is over (its columns depend on all rows). The rest waits. A line feed within a paragraph stays one: answers that list
+things line by line mean it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ CODE_OPEN, CODE, CODE_CLOSE = "code-open", "code", "code-close"
 
 MOST_TABLE_ROWS = 400
 """A longer table leaves in parts, so that an endless one cannot hold back everything."""
-MOST_PARAGRAPH = 20_000
-"""Characters of one paragraph or item without an end; then it leaves as it is."""
+MOST_LINE = 20_000
+"""Characters of one line without an end; then it leaves as it is."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([^`\n]*)$")
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
@@ -33,7 +34,7 @@ class Block:
     text: str = ""
     """Its words without the marks of its kind; a table's lines as they came."""
     depth: int = 0
-    """Level of a heading, columns of indentation of an item."""
+    """Level of a heading, columns of indentation of an item or a paragraph's line."""
     mark: str = ""
     """The mark of an item, the language of a code."""
 
@@ -60,9 +61,8 @@ class _Cutter:
     def __init__(self, fence: str) -> None:
         self.fence = fence
         self.blocks: list[Block] = []
-        self.open: list[str] = []
-        self.kind = ""
-        self.open_at = 0
+        self.table: list[str] = []
+        self.table_at = 0
 
     def cut(self, text: str, *, final: bool) -> Cut:
         at = 0
@@ -78,14 +78,11 @@ class _Cutter:
             if self.fence:
                 self.blocks.append(Block(CODE_CLOSE))
             return Cut(tuple(self.blocks), "", "")
-        if self.open and sum(map(len, self.open)) > MOST_PARAGRAPH:
-            self._close()
-        elif not self.open and len(text) - at > MOST_PARAGRAPH:
+        if not self.table and len(text) - at > MOST_LINE:
             self._take(text[at:], at)
-            if not self.fence:
-                self._close()
+            self._close()
             at = len(text)
-        return Cut(tuple(self.blocks), text[self.open_at if self.open else at :], self.fence)
+        return Cut(tuple(self.blocks), text[self.table_at if self.table else at :], self.fence)
 
     def _take(self, line: str, at: int) -> None:
         if self.fence:
@@ -96,52 +93,31 @@ class _Cutter:
             else:
                 self.blocks.append(Block(CODE, line))
             return
-        if self.kind == TABLE:
-            if _TABLE_LINE.match(line) and len(self.open) < MOST_TABLE_ROWS:
-                self.open.append(line)
-                return
-            self._close()
+        if _TABLE_LINE.match(line) and len(self.table) < MOST_TABLE_ROWS:
+            if not self.table:
+                self.table_at = at
+            self.table.append(line)
+            return
+        self._close()
         if not line.strip():
-            self._close()
             if not self.blocks or self.blocks[-1].kind != BLANK:
                 self.blocks.append(Block(BLANK))
         elif found := _FENCE.match(line):
-            self._close()
             self.fence = found[1]
             self.blocks.append(Block(CODE_OPEN, mark=found[2].strip()))
         elif found := _HEADING.match(line):
-            self._close()
             self.blocks.append(Block(HEADING, found[2], len(found[1])))
         elif _RULE.match(line):
-            self._close()
             self.blocks.append(Block(RULE))
-        elif _TABLE_LINE.match(line):
-            self._begin(TABLE, line, at)
-        elif _ITEM.match(line):
-            self._begin(ITEM, line, at)
+        elif found := _ITEM.match(line):
+            self.blocks.append(Block(ITEM, found[3], len(found[1].expandtabs(4)), found[2]))
         elif found := _QUOTE.match(line):
-            self._close()
             self.blocks.append(Block(QUOTE, found[1]))
-        elif self.kind in (PARAGRAPH, ITEM):
-            self.open.append(line.strip())
         else:
-            self._begin(PARAGRAPH, line, at)
-
-    def _begin(self, kind: str, line: str, at: int) -> None:
-        self._close()
-        self.kind, self.open, self.open_at = kind, [line], at
+            words = line.expandtabs(4)
+            self.blocks.append(Block(PARAGRAPH, words.strip(), len(words) - len(words.lstrip())))
 
     def _close(self) -> None:
-        if not self.open:
-            return
-        if self.kind == TABLE:
-            self.blocks.append(Block(TABLE, "\n".join(self.open)))
-        elif self.kind == ITEM:
-            found = _ITEM.match(self.open[0])
-            assert found is not None
-            words = " ".join([found[3], *self.open[1:]])
-            depth = len(found[1].expandtabs(4))
-            self.blocks.append(Block(ITEM, words, depth, found[2]))
-        else:
-            self.blocks.append(Block(PARAGRAPH, " ".join(part.strip() for part in self.open)))
-        self.kind, self.open = "", []
+        if self.table:
+            self.blocks.append(Block(TABLE, "\n".join(self.table)))
+            self.table = []

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     Choices = Callable[[Talk], tuple[str, ...]]
 
 
+MOST_OUTPUTS = 20
+"""Saved outputs that are listed, newest first."""
+
+
 class UnknownCommand(UsageError):
     """A slash word that is no command. It is not sent to the brain."""
 
@@ -140,7 +144,7 @@ def _outputs(talk: Talk, words: str) -> Iterator[Effect]:
         for run in talk.world.guard.ledger.executions(limit=200).executions
         if run.output_file
     ]
-    yield Say("\n".join(rows[-20:]) or "no output was long enough to be saved")
+    yield Say("\n".join(rows[:MOST_OUTPUTS]) or "no output was long enough to be saved")
 
 
 def _copy(talk: Talk, words: str) -> Iterator[Effect]:

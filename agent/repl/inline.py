@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from agent.repl.lines import Line
 
 
+_SAVE_CURSOR, _RESTORE_CURSOR = "\x1b7", "\x1b8"
+# DECSC and DECRC, which every terminal since the VT100 has.
+
+
 def style() -> Style:
     """The styles of lines for prompt_toolkit."""
     return Style.from_dict({name.replace(".", "-"): look for name, look in STYLES.items()})
@@ -99,12 +103,12 @@ class InlineApplication(Application[int]):
         output.cursor_up(renderer._cursor_pos.y)
         output.reset_attributes()
         # Row by row: tmux keeps a whole screen that is erased from its first cell on in its history.
-        height = min(self._height, output.get_size().rows)
-        for number in range(height):
+        # Back by the terminal's own memory: in a window that became lower the way down may be shorter than it was.
+        output.write_raw(_SAVE_CURSOR)
+        for _ in range(min(self._height, output.get_size().rows)):
             output.erase_end_of_line()
-            if number < height - 1:
-                output.cursor_down(1)
-        output.cursor_up(max(0, height - 1))
+            output.cursor_down(1)
+        output.write_raw(_RESTORE_CURSOR)
         output.erase_down()
         output.enable_autowrap()
         self._forget()
@@ -118,7 +122,10 @@ class InlineApplication(Application[int]):
         renderer._last_style = None
 
     def _on_resize(self) -> None:
-        """The terminal has broken the rows of the live part anew: find its first row again before erasing."""
+        """The terminal has broken the rows of the live part anew: find its first row again before erasing.
+
+        No blanks are written at the end of a row unless they have a background, which no row above the cursor has.
+        """
         renderer = self.renderer
         screen, columns = renderer._last_screen, self.output.get_size().columns
         if screen is not None and renderer._last_size is not None and columns and reflows(os.environ):
@@ -126,7 +133,7 @@ class InlineApplication(Application[int]):
             rows = 0
             for number in range(at.y):
                 row = screen.data_buffer[number]
-                used = max((x + 1 for x, char in row.items() if char.char.strip() or char.style.strip()), default=1)
+                used = max((x + 1 for x, char in row.items() if char.char.strip()), default=1)
                 rows += max(1, -(-used // columns))
             renderer._cursor_pos = Point(x=at.x % columns, y=rows + at.x // columns)
         self._lift()

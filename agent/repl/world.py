@@ -33,6 +33,8 @@ class Opened:
     """What was said so far, oldest first."""
     notes: tuple[str, ...] = ()
     """What was mended when it was read."""
+    window_tokens: int = 0
+    """Of the brains, the smallest; 0 when nobody said."""
 
 
 class Place(Protocol):

@@ -48,16 +48,16 @@ def test_page_looks_as_on_paper(columns):
 def test_kinds_of_blocks():
     kinds = [block.kind for block in cut(PAGE, final=True).blocks]
     code = [CODE_OPEN, CODE, CODE, CODE, CODE_CLOSE]
-    assert kinds == [HEADING, PARAGRAPH, ITEM, ITEM, ITEM, ITEM, QUOTE, RULE, TABLE, *code, PARAGRAPH]
+    assert kinds == [HEADING, PARAGRAPH, ITEM, PARAGRAPH, ITEM, ITEM, ITEM, QUOTE, RULE, TABLE, *code, PARAGRAPH]
 
 
 @pytest.mark.parametrize(
     ("text", "kinds", "rest"),
     [
         ("words", [], "words"),
-        ("words\n", [], "words\n"),
+        ("words\nmore", [PARAGRAPH], "more"),
         ("words\n\n", [PARAGRAPH, BLANK], ""),
-        ("words\n- item\n", [PARAGRAPH], "- item\n"),
+        ("words\n- item\n  on\n", [PARAGRAPH, ITEM, PARAGRAPH], ""),
         ("| a |\n", [], "| a |\n"),
         ("| a |\nx", [], "| a |\nx"),
         ("```\nline\nhalf", [CODE_OPEN, CODE], "half"),
@@ -77,8 +77,13 @@ def test_code_goes_on_inside_its_fence():
 
 
 def test_endless_line_does_not_wait_for_its_end():
-    assert cut("x" * 50_000).rest == "" and cut("a\n" * 30_000).rest == ""
+    assert cut("x" * 50_000).rest == "" and cut("word " * 10_000).rest == ""
     assert len(cut("| x |\n" * 2_000).blocks) >= 4
+
+
+def test_lines_of_a_paragraph_stay_lines_with_their_indentation():
+    text = "4 ok:\n  ok  / is 50% full\n  ok  内存\n"
+    assert [text_of(row) for row in rendered(cut(text).blocks, 80)] == ["4 ok:", "  ok  / is 50% full", "  ok  内存"]
 
 
 def test_unpaired_marks_stand_as_they_came():

@@ -121,18 +121,38 @@ def test_paste_into_the_dock_approves_nothing(terminal, work):
 def test_resize_in_the_middle_of_an_answer_doubles_and_loses_nothing(terminal, work, columns):
     os.mkfifo(work.parent / "gate")
     table = "| unit | 状态 |\n|---|---|\n| nginx | 失败了 |\n| 数据库服务 | 正常 |\n\n"
-    screen = terminal({"deltas": ["Before 之前.\n\n", table, "half a line\n", {"wait": "gate"}, "and the rest.\n"]})
+    pieces = ["Before 之前.\n\n", table, "a line\n", "| still | open |\n", {"wait": "gate"}, "and the rest.\n"]
+    screen = terminal({"deltas": pieces})
     screen.type("please")
     screen.keys("Enter")
-    screen.wait_for("half a line", "数据库服务 │ 正常")
+    screen.wait_for("still", "数据库服务 │ 正常")
     screen.resize(columns, 20)
     screen.wait_until(lambda shown: "guarded" in shown and "working" in shown)
     (work.parent / "gate").open("w").close()
-    screen.wait_for("half a line and the rest.", gone=["working"])
-    rows = [row.rstrip() for row in screen.everything().split("\n")]
-    assert sum("half a line" in row for row in rows) == 1 and sum("Before 之前." in row for row in rows) == 1
-    assert "nginx      │ 失败了" in rows and "数据库服务 │ 正常" in rows, rows
-    assert sum("guarded" in row for row in rows) == 1 and sum(row.startswith("›") for row in rows) == 2
+    screen.wait_for("and the rest.", gone=["working"])
+    shown = screen.everything()
+    rows = [row.rstrip() for row in shown.split("\n")]
+    once = ["› please"]
+    once += ["Before 之前.", "nginx      │ 失败了", "数据库服务 │ 正常", "a line", "still │ open", "and the rest."]
+    assert [rows.count(row) for row in once] == [1] * len(once), shown
+    assert sum("guarded" in row for row in rows) == 1 == rows.count("›"), shown
+
+
+def test_live_rows_that_the_terminal_breaks_anew_are_found_again(terminal, work):
+    os.mkfifo(work.parent / "gate")
+    wide = f"| {'word ' * 13}| open |\n"
+    screen = terminal({"deltas": ["a line\n", wide, {"wait": "gate"}, "and the rest.\n"]})
+    screen.type("please")
+    screen.keys("Enter")
+    screen.wait_for("│ open", "working")
+    screen.resize(50, 24)
+    screen.wait_until(lambda shown: any(row.endswith("│ open") and len(row) <= 50 for row in shown.split("\n")))
+    (work.parent / "gate").open("w").close()
+    screen.wait_for("and the rest.", gone=["working"])
+    shown = screen.everything()
+    rows = [row.rstrip() for row in shown.split("\n")]
+    assert shown.count("word") == 13 and shown.count("open") == 1 and rows.count("a line") == 1, shown
+    assert sum("guarded" in row for row in rows) == 1 == rows.count("›"), shown
 
 
 def test_a_very_fast_stream_arrives_whole_and_in_order(terminal):
