@@ -183,6 +183,11 @@ class Conversation:
         """
         self._asks.respond(ask_id, answer)
 
+    def set_mode(self, mode: str) -> None:
+        """What may be done from the next tool call on: `guard.types.Mode`. Whoever calls it may not allow more than the
+        configuration does."""
+        self._hands.set_mode(mode)
+
     def interrupt(self) -> None:
         """Asks the turn to stop; `events` still ends with `TurnCompleted`. Safe from any thread and signal handlers."""
         stop = self._stop

@@ -7,6 +7,7 @@ What a protocol makes of events and asks is its own (`agent.rpc`, `agent.acp`).
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import threading
 import time
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from agent.answering import Answering
 from agent.messages import User
 from dialogue import events
-from dialogue.confirm import Answer
+from dialogue.confirm import COMMAND, Answer
+from dialogue.screen import screen_of
 from guard.errors import GuardError, UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 MOST_OPEN = 16
 """Conversations of one client that are open at once."""
+MOST_USES = 100
+"""Runs that one approval may be for, as on a terminal."""
+COLUMNS = 100
 LET_END_S = 15.0
 """How long a turn that is to end gets for it; the tools of one that was interrupted need up to 12 s."""
 
@@ -116,6 +121,28 @@ class Unasked(Asking):
         """There is nothing on its way."""
 
 
+def page_of(ask: Ask) -> str:
+    """All of what is asked for, as a person reads it; whoever shows it wraps its lines."""
+    return screen_of((ask, *ask.also), COLUMNS)
+
+
+def shown_sha256(text: str) -> str:
+    """Hash of what the person was shown, for the record."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def most_uses(ask: Ask) -> int:
+    """For how many runs of exactly this request one answer may be: several only of what is small and reversible."""
+    return MOST_USES if ask.kind == COMMAND and ask.level == "R1" and not ask.also else 1
+
+
+def why_not_here(ask: Ask) -> str:
+    """Why a request cannot be asked through a wire at all; "" when it can."""
+    if ask.also and any(one.must_type for one in (ask, *ask.also)):
+        return "what cannot be undone is approved alone, or on a terminal"
+    return ""
+
+
 class Begun(Protocol):
     """What can be told that nobody waits for a turn any more."""
 
@@ -149,7 +176,11 @@ class Held:
         """Tells that it is open, and what a person should know of it."""
         self._told(events.SessionStarted(self.opened.brain, self.opened.model, resumed), 0)
         for note in self.opened.notes:
-            self._told(events.Notice(note), 0)
+            self.note(note)
+
+    def note(self, text: str) -> None:
+        """Tells something that a person should know, outside of a turn."""
+        self._told(events.Notice(text), 0)
 
     def turn(self, turn: Turn, request: Begun) -> Answering:
         """Runs one turn to its end.

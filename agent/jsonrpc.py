@@ -57,11 +57,13 @@ class RpcError(Exception):
 class Incoming:
     """A request of the peer that has no answer yet."""
 
-    __slots__ = ("id", "_on_cancel", "is_cancelled", "_lock")
+    __slots__ = ("id", "_on_cancel", "is_cancelled", "afterwards", "_lock")
 
     def __init__(self, id: str | int) -> None:
         self.id = id
         self.is_cancelled = False
+        self.afterwards: Callable[[], None] | None = None
+        """Called once the answer is out, in the same thread; for what only makes sense to whoever has it."""
         self._on_cancel: Callable[[], None] | None = None
         self._lock = threading.Lock()
 
@@ -395,6 +397,8 @@ class Connection:
             replied(answer)
         except (ValueError, RecursionError, TypeError) as error:  # no JSON, which is our fault
             replied(_error(request.id, INTERNAL, f"Internal error: {type(error).__name__}"))
+        if request.afterwards is not None:
+            request.afterwards()
         with self._none_left:
             self._serving -= 1
             self._none_left.notify_all()

@@ -16,10 +16,10 @@ VERB_MODULES = {
     "usage": "cli.opsagent_usage",
     "doctor": "cli.opsagent_doctor",
     "rpc": "cli.opsagent_rpc",
+    "acp": "cli.opsagent_acp",
 }
 """Verb → the module with its `VERB`, imported only when the verb is used."""
 LATER = {
-    "acp": "the Agent Client Protocol server",
     "fleet": "fleets",
     "check": "",
     "explain": "",
@@ -128,8 +128,8 @@ examples:
   journalctl -u nginx | opsagent -p 'why?'
   opsagent --continue -p 'now restart it'
 
-`opsagent mcp` serves a host that speaks the Model Context Protocol (docs/mcp.md), `opsagent rpc` a client of your own
-over JSON-RPC (docs/protocol.md).
+`opsagent mcp` serves a host that speaks the Model Context Protocol (docs/mcp.md), `opsagent acp` an editor that speaks
+the Agent Client Protocol (docs/editors.md), `opsagent rpc` a client of your own over JSON-RPC (docs/protocol.md).
 
 With a model (docs/brains.md: a key in OPENAI_API_KEY or ANTHROPIC_API_KEY, an address in OPENAI_BASE_URL, or [brains]
 in config.toml) the question is a turn of a conversation, with tools that the guard holds. A change is asked about on

@@ -35,7 +35,7 @@ def opened(world: Place, *, brain: str, model: str, resume: str, shell: str = SH
                 hint="--brain NAME, or /brain NAME; docs/brains.md tells how to set one up",
             )
         return _with_runbooks(world, shell)
-    from agent.brains.opening import open_conversation
+    from agent.brains.opening import open_conversation, window_of
     from cli import own_runbooks
 
     held = open_conversation(
@@ -59,6 +59,7 @@ def opened(world: Place, *, brain: str, model: str, resume: str, shell: str = SH
         held.chain.model,
         messages=lambda: history.messages,
         notes=held.notes,
+        window_tokens=window_of(links),
     )
 
 

@@ -6,13 +6,12 @@ well-formed yes is one: no other type, no further field, no missing field, nothi
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
-from agent.held import Asking, Unasked
+from agent.held import Asking, Unasked, most_uses, page_of, shown_sha256, why_not_here
 from agent.rpc.schemas import APPROVE, ASK_USER, NO, YES
-from dialogue.confirm import ANSWERED, APPROVED, COMMAND, DENIED, UNANSWERED, Answer, Ask, ask_of
-from dialogue.screen import question_of, screen_of
+from dialogue.confirm import ANSWERED, APPROVED, DENIED, UNANSWERED, Answer, Ask, ask_of
+from dialogue.screen import question_of
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -21,22 +20,9 @@ if TYPE_CHECKING:
     from dialogue.events import AskOpened
 
 CONSENT = "rpc"
-MOST_USES = 100
-"""Runs that one approval may be for, as on a terminal; only for what is small and reversible (R1)."""
 MOST_WORDS = 20_000
 """Characters of a person's answer."""
 TIMEOUT_S = 300.0
-COLUMNS = 120
-
-
-def most_uses(ask: Ask) -> int:
-    """For how many runs of exactly this request one answer may be."""
-    return MOST_USES if ask.kind == COMMAND and ask.level == "R1" else 1
-
-
-def shown_sha256(text: str) -> str:
-    """Hash of what the person was shown, for the record."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Asker:
@@ -58,7 +44,9 @@ class Asker:
         return Asking(words_of, asked, timeout_s)
 
     def _approval(self, session: str, ask: Ask, fields: dict[str, Any], timeout_s: float) -> Asking:
-        text = screen_of((ask,), COLUMNS)
+        text = page_of(ask)
+        if why_not := why_not_here(ask):
+            return Unasked(Answer(UNANSWERED, CONSENT, reason=why_not))
         if APPROVE in self._answers:
             params: dict[str, Any] = {
                 "session": session,
@@ -73,7 +61,7 @@ class Asker:
             return Asking(lambda reply: approval_of(reply, ask, shown_sha256(text)), asked, timeout_s)
         if ASK_USER not in self._answers:
             return Unasked(Answer(UNANSWERED, CONSENT, reason="this client answers no requests for approval"))
-        question, (word,) = question_of((ask,))
+        question, (word, *_) = question_of((ask, *ask.also))
         question = f"{text}\n{question}"
         asked = self._words(session, "approval", question, [] if ask.must_type else ["no", "yes"], timeout_s)
         return Asking(lambda reply: spelled_approval_of(reply, word, shown_sha256(question)), asked, timeout_s)

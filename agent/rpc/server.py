@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
-from agent.jsonrpc import Connection, Method, guard_errors
+from agent.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent.held import World
-    from agent.jsonrpc import JSON, Incoming
+    from agent.jsonrpc import JSON, Connection, Incoming
     from agent.rpc.service import Service
 
 SERVED = (
@@ -19,50 +18,28 @@ SERVED = (
     *("session/list", "session/resume", "session/fork", "session/close"),
 )
 """Methods of `agent.rpc.service`; `ping` and `cancel` are here."""
-END_S = 5.0
 
 
-class Server:
+class Server(Serving["Service"]):
     """One client, from its first line to its last."""
 
     def __init__(self, world: Callable[[], World], *, version: str) -> None:
         """Args: world: called at the first request that needs more than an answer."""
-        self._make_world, self._version = world, version
-        self._lock = threading.Lock()
-        self._service: Service | None = None
-        methods = {name: Method(self._late(name)) for name in SERVED}
-        methods["ping"] = Method(lambda params, request: {"format": 1}, at_once=True)
-        methods["cancel"] = Method(self._cancel, at_once=True)
-        self.connection = Connection(methods, {}, batches=True, described=guard_errors(self._redact))
 
-    def run(self) -> str:
-        """Serves until the client goes; returns why it ended. Everything that was open is on record then."""
-        why = self.connection.serve()
-        if self._service is not None:
-            self._service.close()
-        self.connection.close(END_S)
-        return why
+        def load(connection: Connection) -> Service:
+            from agent.rpc.service import Service
 
-    def _late(self, name: str) -> Callable[[JSON, Incoming], JSON]:
-        return lambda params, request: self._ready().call(name, params, request)
+            return Service(world(), connection, version=version)
 
-    def _ready(self) -> Service:
-        with self._lock:
-            if self._service is None:
-                from agent.rpc.service import Service
-
-                self._service = Service(self._make_world(), self.connection, version=self._version)
-            return self._service
+        super().__init__(load, SERVED, at_once={"ping": _ping, "cancel": self._cancel}, batches=True)
 
     def _cancel(self, params: JSON, request: Incoming) -> JSON:
         from agent.rpc.schemas import METHODS
         from capabilities.registry import fitting
 
         session = fitting("cancel", METHODS["cancel"].parameters, params).get("session", "")
-        return {"format": 1, "cancelled": 0 if self._service is None else self._service.cancel(session)}
+        return {"format": 1, "cancelled": 0 if self.service is None else self.service.cancel(session)}
 
-    def _redact(self, text: str) -> str:
-        from guard.redact import Redactor
 
-        redactor = self._service.redactor if self._service is not None else Redactor()
-        return redactor.text(text)
+def _ping(params: JSON, request: Incoming) -> JSON:
+    return {"format": 1}

@@ -80,7 +80,7 @@ def _blocks_of(message: Message, at: str) -> Iterator[str]:
         yield _quoted(message.text)
         for text in message.attachments:
             yield "Attached:"
-            yield _fenced(text)
+            yield fenced(text)
     elif isinstance(message, Assistant):
         who = " ".join(visible_line(part) for part in (message.brain, message.model) if part)
         yield f"## {who or 'Brain'} · {when}"
@@ -91,11 +91,11 @@ def _blocks_of(message: Message, at: str) -> Iterator[str]:
                 f": {visible_line(call.fault)}" if call.fault else ""
             )
             if call.arguments:
-                yield _fenced(_arguments(call.arguments))
+                yield fenced(_arguments(call.arguments))
     elif isinstance(message, Result):
         record = f", {_code(message.execution)}" if message.execution else ""
         yield f"### Result of {_code(message.name)} ({_code(message.call_id)}): {visible_line(message.status)}{record}"
-        yield _fenced(message.text)
+        yield fenced(message.text)
     else:
         yield f"### opsagent · {when}"
         yield _quoted(message.text)
@@ -113,7 +113,7 @@ def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in visible(text).splitlines()) or ">"
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
     """A fence longer than any in the text."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,0 +1,84 @@
+"""A server on standard input and output whose methods are loaded at the first that needs them. Imports nothing slow."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from agent.jsonrpc import Connection, Method, guard_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from agent.jsonrpc import JSON, Handler, Incoming
+    from guard.redact import Redactor
+
+END_S = 5.0
+"""How long the last answers get once all conversations have ended."""
+
+
+class Service(Protocol):
+    """What serves a client's methods, once it is loaded."""
+
+    @property
+    def redactor(self) -> Redactor: ...
+
+    def call(self, name: str, params: JSON, request: Incoming) -> JSON: ...
+
+    def close(self) -> None:
+        """Ends everything that is open, on record."""
+        ...
+
+
+S = TypeVar("S", bound=Service)
+
+
+class Serving(Generic[S]):
+    """One client, from its first line to its last."""
+
+    def __init__(
+        self,
+        load: Callable[[Connection], S],
+        served: Iterable[str],
+        *,
+        at_once: Mapping[str, Handler] | None = None,
+        notifications: Mapping[str, Callable[[JSON], None]] | None = None,
+        batches: bool = False,
+    ) -> None:
+        """
+        Args:
+            load: makes the service, at the first of the `served` methods.
+            at_once: methods that need no service and never wait.
+        """
+        self._load = load
+        self._lock = threading.Lock()
+        self.service: S | None = None
+        """None before the first method that needs it."""
+        methods = {name: Method(self._late(name)) for name in served}
+        methods |= {name: Method(run, at_once=True) for name, run in (at_once or {}).items()}
+        self.connection = Connection(
+            methods, notifications or {}, batches=batches, described=guard_errors(self._redact)
+        )
+
+    def run(self) -> str:
+        """Serves until the client goes; returns why it ended. Everything that was open is on record then."""
+        why = self.connection.serve()
+        if self.service is not None:
+            self.service.close()
+        self.connection.close(END_S)
+        return why
+
+    def _late(self, name: str) -> Handler:
+        return lambda params, request: self._ready().call(name, params, request)
+
+    def _ready(self) -> S:
+        with self._lock:
+            if self.service is None:
+                self.service = self._load(self.connection)
+            return self.service
+
+    def _redact(self, text: str) -> str:
+        from guard.redact import Redactor
+
+        redactor = self.service.redactor if self.service is not None else Redactor()
+        return redactor.text(text)
