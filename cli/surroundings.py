@@ -10,7 +10,7 @@ from guard.errors import CwdGone, StateError
 from guard.types import NO_ENFORCEMENT, Enforcement, Mode, Policy
 
 _CACHE = "enforcement"
-_CACHE_FORMAT = "1"
+_CACHE_FORMAT = "2"
 
 
 def actor() -> str:

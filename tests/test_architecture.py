@@ -32,7 +32,7 @@ OURS = (
     "runtimes",
 )
 # What the judge may import of the guard, pure and light; then what else is only values.
-HOT = ("guard.types", "guard.errors", "guard.quoting")
+HOT = ("guard.types", "guard.errors", "guard.quoting", "guard.exact")
 VALUES = (*HOT, "guard.saved", "guard.bound", "guard.keeping", "guard.filechange")
 
 # Pure services of the guard that every wing may use.

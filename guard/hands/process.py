@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guard.errors import CannotRun
+from guard.exact import ERROR, NOWHERE, OUT
 from guard.hands.liveness import process_stat
 from guard.hands.output import Capture
 from guard.hands.sandbox.kernel import become_subreaper
-from guard.hands.sandbox.report import threads_on_machine
+from guard.hands.sandbox.limits import threads_on_machine
 from guard.hands.sweep import MARK, any_children, reap_sessions, survivors, sweep
 from guard.ports import Cancel
 from guard.types import Captured
@@ -42,8 +43,25 @@ _left_sessions: dict[int, None] = {}
 LEFT_SESSIONS = 256
 """How many plain runs with background processes are remembered."""
 
+OVERRUN_S = 1.0
+FEEDER_GRACE_S = 0.5
+"""How long the program in front of a pipe may live on when the last one has ended."""
+
 Sink = Callable[[str, bytes], None]
 Spawner = Callable[[Callable[[], "subprocess.Popen[bytes]"]], "subprocess.Popen[bytes]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program as it is started, and where its two outputs go."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    stdout: str = OUT
+    """`stdout` (for a program that feeds another: the pipe between them), `stderr` or `nowhere`."""
+    stderr: str = ERROR
+    spawner: Spawner | None = None
+    """Calls the given function where the child must be started (a sandboxed thread)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +79,30 @@ class Ended:
 
 
 def run_child(
-    argv: Sequence[str],
+    program: Program,
     *,
     cwd: str,
-    env: Mapping[str, str],
     timeout_s: float,
     cancel: Cancel | None = None,
     on_output: Sink | None = None,
-    spawner: Spawner | None = None,
     leave_nothing: bool,
     count_processes: bool = False,
     on_spawn: Callable[[int], None] | None = None,
+    feeder: Program | None = None,
+    overrun: Callable[[], str] | None = None,
 ) -> Ended:
     """Runs one program and waits for its end and its output's.
 
     Args:
         timeout_s: then TERM to its group, KILL after two seconds, and a sweep.
-        spawner: calls the given function where the child must be started (a sandboxed thread).
         leave_nothing: background processes are ended with the leader. Else they live on, and their output is
             no longer read 0.2 s after the leader's end.
         count_processes: end the run when it has more than MAX_PROCESSES (for uid 0 without a pids cgroup).
+        feeder: a program whose standard output is the other's standard input. It ends with it.
+        overrun: asked about once a second; why the run has to end, "" as long as it need not.
     Raises: CannotRun: no such program or folder.
     """
-    return _Child(argv, cwd, env, leave_nothing, spawner, count_processes, on_spawn).follow(
+    return _Child(program, cwd, leave_nothing, count_processes, on_spawn, feeder, overrun).follow(
         timeout_s, cancel, on_output
     )
 
@@ -93,18 +112,21 @@ class _Child:
 
     def __init__(
         self,
-        argv: Sequence[str],
+        program: Program,
         cwd: str,
-        env: Mapping[str, str],
         leave_nothing: bool,
-        spawner: Spawner | None,
         count_processes: bool,
         on_spawn: Callable[[int], None] | None,
+        feeder: Program | None,
+        overrun: Callable[[], str] | None,
     ) -> None:
         global _active
         self.mark = secrets.token_hex(8)
         self.leave_nothing = leave_nothing
         self.count_processes = count_processes
+        self.feeder: subprocess.Popen[bytes] | None = None
+        self.overrun = overrun
+        self.asked_at = time.monotonic()
         self.notes: list[str] = []
         self.captures = {"stdout": Capture(), "stderr": Capture()}
         self.pipes: dict[int, str] = {}
@@ -116,46 +138,58 @@ class _Child:
         self.threads_before = threads_on_machine() if count_processes else 0
         try:
             self.started = time.monotonic()
-            self.process = self._start(list(argv), cwd, {**env, MARK: self.mark}, spawner)
+            self.process = self._start(program, feeder, cwd, on_spawn)
         except BaseException:
             self._leave()
             raise
-        if on_spawn is not None:
-            on_spawn(self.process.pid)
 
     def _start(
-        self, argv: list[str], cwd: str, env: dict[str, str], spawner: Spawner | None
+        self, program: Program, feeder: Program | None, cwd: str, on_spawn: Callable[[int], None] | None
     ) -> subprocess.Popen[bytes]:
         # Descriptors are made here, outside the sandbox: the worker's own opens would be refused or reported.
         opened: list[int] = []
         try:
-            out_read, out_write = os.pipe()
-            opened += [out_read, out_write]
-            error_read, error_write = os.pipe()
-            opened += [error_read, error_write]
-            nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            out_read, out_write = _pipe(opened)
+            error_read, error_write = _pipe(opened)
+            nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
             opened.append(nothing)
+            places = {OUT: out_write, ERROR: error_write, NOWHERE: nothing}
 
-            def start() -> subprocess.Popen[bytes]:
-                return subprocess.Popen(
-                    argv,
-                    stdin=nothing,
-                    stdout=out_write,
-                    stderr=error_write,
-                    cwd=cwd,
-                    env=env,
-                    start_new_session=True,
-                    close_fds=True,
-                )
+            def spawn(one: Program, stdin: int, places: Mapping[str, int]) -> subprocess.Popen[bytes]:
+                def start() -> subprocess.Popen[bytes]:
+                    return subprocess.Popen(
+                        list(one.argv),
+                        stdin=stdin,
+                        stdout=places[one.stdout],
+                        stderr=places[one.stderr],
+                        cwd=cwd,
+                        env={**one.env, MARK: self.mark},
+                        start_new_session=True,
+                        close_fds=True,
+                    )
 
-            process = start() if spawner is None else spawner(start)
+                try:
+                    process = start() if one.spawner is None else one.spawner(start)
+                except OSError as error:
+                    raise CannotRun(f"{_blamed(error, one.argv[0], cwd)}: {error.strerror or error}") from error
+                if on_spawn is not None:
+                    on_spawn(process.pid)
+                return process
+
+            stdin = nothing
+            if feeder is not None:
+                stdin, feeding = _pipe(opened)
+                self.feeder = spawn(feeder, nothing, {**places, OUT: feeding})
+            try:
+                process = spawn(program, stdin, places)
+            except BaseException:
+                self._end_feeder(0)
+                raise
             self.pipes = {out_read: "stdout", error_read: "stderr"}
             for descriptor in self.pipes:
                 opened.remove(descriptor)
                 os.set_blocking(descriptor, False)
             return process
-        except OSError as error:
-            raise CannotRun(f"{_blamed(error, argv[0], cwd)}: {error.strerror or error}") from error
         finally:
             for descriptor in opened:
                 os.close(descriptor)
@@ -174,6 +208,7 @@ class _Child:
         except BaseException:  # a sink that failed, Ctrl-C: nobody follows the child any more
             self._kill(signal.SIGKILL)
             self._reap(KILL_GRACE_S)
+            self._end_feeder(0)
             if self.leave_nothing:
                 sweep(self.mark, self.process.pid, alone=_active <= 1)
             raise
@@ -210,13 +245,14 @@ class _Child:
                 self.timed_out = True
             if cancel is not None and cancel.is_set():
                 self.cancelled = True
-            if self.timed_out or self.cancelled or self._is_too_many():
+            if self.timed_out or self.cancelled or self._is_too_many() or self._has_overrun():
                 self._stop(selector, buffer, on_output)
                 break
             wait = deadline - now
-            if ended is None or self.count_processes:
+            if ended is None or self.count_processes or self.overrun is not None:
                 wait = min(wait, TICK_S if ended is not None else 0.02)
             self._read_ready(selector, buffer, wait, on_output)
+        self._end_feeder(FEEDER_GRACE_S)
         if self.leave_nothing:
             self._sweep()
         self.process.poll()
@@ -292,8 +328,25 @@ class _Child:
         return False
 
     def _kill(self, number: int) -> None:
+        for process in (self.process, self.feeder):
+            if process is not None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, number)
+
+    def _end_feeder(self, grace_s: float) -> None:
+        """Waits a little for the program in front of the pipe, then ends it: nobody reads what it says any more."""
+        feeder, self.feeder = self.feeder, None
+        if feeder is None:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if feeder.wait(grace_s) not in (0, -signal.SIGPIPE):
+                code = feeder.returncode
+                self.notes.append(f"the program in front of the pipe ended with {code if code >= 0 else 128 - code}")
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
+            os.killpg(feeder.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            feeder.wait(KILL_GRACE_S)
 
     def _sweep(self) -> None:
         """Ends what is left of the group, then what left the group. Free when this process has no child left."""
@@ -314,10 +367,26 @@ class _Child:
         self.notes.append(f"ended: it had started {len(running)} processes (limit {MAX_PROCESSES})")
         return True
 
+    def _has_overrun(self) -> bool:
+        now = time.monotonic()
+        if self.overrun is None or now - self.asked_at < OVERRUN_S:
+            return False
+        self.asked_at = now
+        why = self.overrun()
+        if why:
+            self.notes.append(f"ended: {why}")
+        return bool(why)
+
     def _leave(self) -> None:
         global _active
         with _subreaper:
             _active -= 1
+
+
+def _pipe(opened: list[int]) -> tuple[int, int]:
+    ends = os.pipe()
+    opened += ends
+    return ends
 
 
 def _reap_left(session: int | None) -> None:

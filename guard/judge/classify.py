@@ -161,7 +161,7 @@ def check(
 
         apply(judge, facts)
     level = LEVELS[judge.level]
-    profile = profile_of(judge)
+    profile = profile_of(judge, command)
     decision = decide(judge, level, profile, actor=actor, enforcement=enforcement, policy=policy)
     return Judged(command, judge, level, decision, profile, target, cwd)
 

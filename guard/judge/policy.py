@@ -18,7 +18,7 @@ _RUN_READ = Decision(Verdict.RUN, "read", "a read, and the sandbox holds it to t
 _RUN_PLAIN = Decision(Verdict.RUN, "plain-reader", "only plain readers, all of them the system's own programs")
 
 
-def profile_of(judge: "Judge") -> str:
+def profile_of(judge: "Judge", command: str) -> str:
     """The sandbox profile that fits everything in the command; `none` when no single one does."""
     needs = judge.needs
     if not needs:
@@ -30,7 +30,7 @@ def profile_of(judge: "Judge") -> str:
         need = next(iter(needs))
         if need in (Profile.OBSERVE, Profile.NETADM, Profile.BLOCK):
             # Exact argv: the profile's extra right is for one program, not for what is piped or substituted around it.
-            return need if _single(judge) else Profile.NONE
+            return need if _is_exact(judge, need, command) else Profile.NONE
         if need == Profile.BUS:
             return need if _only_bus(judge) else Profile.NONE
         if need == Profile.NET and "helper" in judge.flags and not _only_net(judge):
@@ -88,12 +88,14 @@ def _only_net(judge: "Judge") -> bool:
     return True
 
 
-def _single(judge: "Judge") -> bool:
-    from guard.judge.families import DEVICE_READERS
+def _is_exact(judge: "Judge", profile: str, command: str) -> bool:
+    """One program of the profile with literal words begins it, and nothing that flows out of it could use the right."""
+    from guard.exact import PROGRAMS, profile_for, read_exact
 
-    special = [name for name in judge.programs if name in DEVICE_READERS]
-    others = [name for name in judge.programs if name not in DEVICE_READERS and name not in ("sudo", "env")]
-    return len(special) == 1 and not others
+    exact = read_exact(command)
+    if exact is None or exact.program not in PROGRAMS[profile]:
+        return False
+    return sum(1 for name in judge.programs if profile_for(name)) == 1
 
 
 def is_named(host: str, port: int, policy: "Policy") -> bool:
@@ -239,12 +241,18 @@ def _decide_read(judge: "Judge", profile: str, enforcement: "Enforcement", polic
             Verdict.NEEDS_STAMP, "privilege", f"a read, but no sandbox can hold what {raiser} starts; {how}"
         )
     if profile in enforcement.profiles:
+        if enforcement.mechanism != "strict" and "recursive-read" in judge.flags:
+            return Decision(
+                Verdict.NEEDS_STAMP,
+                "cannot-enforce",
+                "a read of all below a folder, and without Landlock keys are open",
+            )
         if profile == Profile.NET and enforcement.landlock_abi < 4:
             return Decision(
                 Verdict.NEEDS_STAMP, "cannot-enforce", "a read, but this kernel cannot limit which ports it reaches"
             )
         return _RUN_READ
-    if judge.plain and profile == Profile.LOCAL and not judge.flags:
+    if judge.plain and not judge.flags and (profile == Profile.LOCAL or judge.needs == {Profile.OBSERVE}):
         return _RUN_PLAIN
     if profile == Profile.NONE:
         return Decision(

@@ -88,7 +88,7 @@ class Call:
     def need(self, profile: str) -> None:
         """The read needs this sandbox profile (`net`, `bus`, `observe`, `netadm`, `block`, `remote`)."""
         self.judge.needs.add(profile)
-        if profile != "bus":
+        if profile not in ("bus", "observe"):  # what is plain otherwise asks a daemon, or looks at processes, as plainly
             self.judge.plain = False
 
     def env(self, *names: str) -> None:

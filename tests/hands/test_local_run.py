@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import pathlib
 import subprocess
@@ -365,8 +366,8 @@ def test_a_folder_that_is_gone_is_a_clear_sentence(run, tmp_path, profile):
         run("true", cwd=str(tmp_path / "gone"), profile=profile)
 
 
-def test_a_profile_that_does_not_exist_yet_runs_nothing(run):
-    for profile in ("observe", "netadm", "block", "", "LOCAL"):
+def test_a_profile_that_does_not_exist_runs_nothing(run):
+    for profile in ("everything", "", "LOCAL"):
         with pytest.raises(SandboxUnavailable, match="there is no sandbox profile"):
             run("true", profile=profile)
 
@@ -381,9 +382,10 @@ class TestLesserKernels:
         return target.run(command, cwd="/", profile=profile, env=ENV, timeout_s=30, **more)
 
     @pytest.mark.parametrize(
-        "less", [{"landlock_abi": 0}, {"seccomp": False}, {"machine": "riscv64", "seccomp": False}]
+        "less",
+        [{"landlock_abi": 0, "notify": False}, {"seccomp": False}, {"machine": "riscv64", "seccomp": False}],
     )
-    def test_without_landlock_or_seccomp_nothing_holds_and_nothing_runs(self, less):
+    def test_without_what_could_hold_it_nothing_holds_and_nothing_runs(self, less):
         target = self.target(**less)
         held = target.enforcement()
         assert (held.profiles, held.mechanism) == (frozenset(), "none")
@@ -400,15 +402,41 @@ class TestLesserKernels:
         assert result.stdout.text == "4096 /bin/bash\n"
         assert not (tmp_path / "f").exists()
 
+    def test_without_notifications_what_needs_a_supervisor_does_not_hold(self):
+        target = self.target(notify=False)
+        assert target.enforcement().profiles == {"local", "net", "bus", "block"}
+        for profile, command in (("observe", "ss -tlnp"), ("netadm", "iptables -S")):
+            with pytest.raises(SandboxUnavailable, match="no seccomp user notification"):
+                self.call(target, command, profile=profile)
+
+    def test_without_landlock_a_supervisor_answers_for_each_write_and_nothing_is_masked(self, tmp_path):
+        target = self.target(landlock_abi=0)
+        held = target.enforcement()
+        assert (held.profiles, held.mechanism) == ({"local", "bus", "observe", "netadm", "block"}, "seccomp")
+        (tmp_path / "elsewhere").mkdir()
+        command = (
+            "echo a >/dev/null; echo b >/dev/stderr; echo c >&2; echo d >/dev/stdout; echo e >/proc/self/fd/1; "
+            'cd "$TMPDIR"; echo f >g; mkdir h; mv g h/i; cat h/i; echo more >>h/i; wc -l <h/i; ln -s h/i j; cat j; '
+            "rm -r h j; ls -A | wc -l; seq 200000 -1 1 | sort -n -S 64k | head -1; cat <<<here; "
+            f"ln -s {tmp_path}/elsewhere out; echo x > out/made; mkdir out/sub; rmdir out; rm out; "
+            f"mkdir ../../out; mv /etc/hostname .; cp /etc/hostname . && wc -l < hostname"
+        )
+        result = self.call(target, command)
+        assert result.stdout.text == "d\ne\nf\n2\nf\nmore\n0\n1\nhere\n1\n", result.stderr.text
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+        assert result.masked == ()
+        refused = {(each.operation, each.path.rpartition("/")[2]) for each in result.interference}
+        assert ("openat", "made") in refused
+        assert ("mkdir", "out") in refused
+
     def test_before_abi_4_there_is_no_net(self):
         target = self.target(landlock_abi=3)
-        assert target.enforcement().profiles == {"local", "bus"}
+        assert target.enforcement().profiles == {"local", "bus", "observe", "netadm", "block"}
         with pytest.raises(SandboxUnavailable, match="needs 4"):
             self.call(target, "true", profile="net", ports=[443])
 
-    @pytest.mark.parametrize("abi", range(1, 8))
-    @pytest.mark.parametrize("notify", [True, False])
-    def test_every_older_landlock_stops_the_same(self, tmp_path, abi, notify):
+    @pytest.mark.parametrize(("abi", "notify"), [(0, True), *itertools.product(range(1, 8), (True, False))])
+    def test_every_older_landlock_and_none_stop_the_same(self, tmp_path, abi, notify):
         if abi > probe().landlock_abi:
             assert not self.target(landlock_abi=abi).enforcement().profiles
             return
@@ -430,6 +458,7 @@ class TestLesserKernels:
             victim.kill()
             victim.wait()
         assert "SIGNALLED" not in result.stdout.text
+        assert result.enforced == ("strict" if abi else "seccomp")
         assert result.stdout.text.endswith("kept")
         assert kept.read_text() == "kept"
         assert kept.stat().st_nlink == 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from guard.hands.process import run_child
+from guard.hands.process import Program, run_child
 
 
 def test_a_limit_of_years_runs_to_the_end(tmp_path):
     ended = run_child(
-        ["/bin/sh", "-c", "sleep 0.1; echo done"],
+        Program(["/bin/sh", "-c", "sleep 0.1; echo done"], {}),
         cwd=str(tmp_path),
-        env={},
         timeout_s=float(1 << 40),
         leave_nothing=False,
     )

@@ -56,6 +56,21 @@ def test_profiles_follow_what_the_command_needs():
     assert check("ssh web1 uptime").profile == Profile.REMOTE
 
 
+def test_whose_a_socket_is_needs_another_sandbox_than_the_socket_itself():
+    assert check("ss -tln").profile == check("netstat -tln").profile == Profile.LOCAL
+    for command in ("ss -tlnp", "ss --processes", "netstat -plant", "netstat --program"):
+        assert check(command).profile == Profile.OBSERVE
+    # Where no sandbox fits, plain readers still answer as they always did.
+    assert _verdict("ss -tlnp; df -h", enforcement=STRICT) == ("run", "plain-reader")
+    assert _verdict("ss -tlnp; git status", enforcement=STRICT)[0] == "needs_stamp"
+
+
+def test_without_landlock_a_read_of_a_whole_tree_is_asked_about():
+    seccomp = Enforcement(("local", "bus", "observe", "netadm", "block"), "seccomp", 0, True)
+    assert _verdict("git status", enforcement=seccomp) == ("run", "read")
+    assert _verdict("grep -rn x .", enforcement=seccomp) == ("needs_stamp", "cannot-enforce")
+
+
 def test_the_bus_is_open_only_beside_plain_readers():
     assert check("sudo systemctl status nginx | grep Active").profile == Profile.BUS
     assert check("docker ps | sort").profile == Profile.BUS
@@ -64,7 +79,20 @@ def test_the_bus_is_open_only_beside_plain_readers():
 
 
 def test_an_extra_right_is_for_one_program_only():
-    assert check("fdisk -l /dev/sda; cat x").profile == Profile.NONE
+    for command in (
+        "fdisk -l /dev/sda; cat x",
+        "lsof $x",
+        "cat x | lsof -i",
+        "lsof | xargs lsof",
+        "env lsof",
+        "lsof -i *",
+    ):
+        assert check(command).profile == Profile.NONE
+    for command in ("lsof -i | grep ssh", "ss -tlnp | awk '{print $4}' | sort -u", "sudo lsof -i 2>/dev/null"):
+        assert check(command).profile == Profile.OBSERVE
+        assert _verdict(command.removeprefix("sudo "), enforcement=STRICT) == ("run", "read")
+    assert check("iptables -L -n | head").profile == Profile.NETADM
+    assert check("systemctl status x | lsof").profile == Profile.NONE
     assert check("iptables -S | sh").level >= Level.R2
     assert _verdict("fdisk -l /dev/sda; cat x", enforcement=STRICT)[0] == "needs_stamp"
 

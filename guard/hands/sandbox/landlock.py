@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import select
+import stat
 import struct
 import threading
 from collections.abc import Iterable, Sequence
@@ -72,6 +74,10 @@ class Reach:
         poll = select.poll()
         poll.register(self.mounts, select.POLLPRI)
         return not any(event & (select.POLLPRI | select.POLLERR) for _, event in poll.poll(0))
+
+    def watch(self, folder: str) -> None:
+        """Makes the rules stale when something is added to a folder, or removed from it."""
+        self.watched[folder] = signature(folder)
 
     def close(self) -> None:
         if self.mounts >= 0:
@@ -193,7 +199,13 @@ class Rules:
 
 
 def build(
-    kernel: Kernel, reach: Reach, *, scratch: str | None, ports: Sequence[int] | None, reopened: Sequence[str] = ()
+    kernel: Kernel,
+    reach: Reach,
+    *,
+    scratch: str | None,
+    ports: Sequence[int] | None,
+    reopened: Sequence[str] = (),
+    devices: bool = False,
 ) -> Rules:
     """A rule set for one worker.
 
@@ -201,6 +213,7 @@ def build(
         scratch: the folder that can be written.
         ports: TCP ports that can be connected to; None leaves TCP to the filter.
         reopened: paths below masked ones that this run's programs need.
+        devices: disks can be opened for reading, and asked what they are.
     Raises: OSError.
     """
     abi = kernel.landlock_abi
@@ -220,6 +233,8 @@ def build(
             rules.allow(path, READ)
         for device in WRITABLE_DEVICES:
             rules.allow(device, WRITE_DEVICE | READ_FILE)
+        for device in disks() if devices else ():
+            rules.allow(device, READ_FILE | IOCTL_DEV)
         if scratch is not None and not rules.allow(scratch, SCRATCH):
             raise OSError(f"{scratch} takes no Landlock rule")
         for port in ports if network and ports else ():
@@ -228,6 +243,23 @@ def build(
         rules.close()
         raise
     return rules
+
+
+def disks(root: str = "/dev") -> list[str]:
+    """Block devices, and the character devices of disk controllers, below a folder of device nodes."""
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in ("pts", "shm", "mqueue", "hugepages")]
+        for name in names:
+            path = f"{folder}/{name}"
+            with contextlib.suppress(OSError):
+                mode = os.lstat(path).st_mode
+                if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and _CONTROLLER.match(path.removeprefix(root))):
+                    found.append(path)
+    return found
+
+
+_CONTROLLER = re.compile(r"/(sg\d+|bsg/.*|nvme\d+|ng\d+n\d+)$")
 
 
 def _open_path(path: str) -> int | None:

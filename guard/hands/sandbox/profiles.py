@@ -1,19 +1,22 @@
-"""The sandbox profiles as data: which sockets, calls and device requests each one leaves.
+"""The sandbox profiles as data: which sockets, calls, capabilities and device requests each one leaves.
 
-Three profiles are held here: `local`, `net` and `bus`. `observe`, `netadm` and `block` need an exact argv
-beside their kernel rules; until that exists they are not in `PROFILES`, and asking for one is an error.
+`local`, `net` and `bus` hold whatever bash makes of a command. `observe`, `netadm` and `block` leave one right more, so
+they are for one program with an argv that is known exactly (`guard.exact`), started without a shell.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from guard.hands.sandbox.kernel import CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_PTRACE
+from guard.hands.sandbox.requests import BLOCK_IOCTLS, IOCTLS, NETADM_IOCTLS
 from guard.types import Profile
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SOCK_STREAM, SOCK_DGRAM = 1, 2
 IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6 = 1, 6, 17, 58
-NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_GENERIC = 0, 4, 16
+NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_NETFILTER, NETLINK_GENERIC = 0, 4, 12, 16
+SOCK_RAW, IPPROTO_RAW = 3, 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,15 @@ INET = (
     SocketRule(AF_INET6, SOCK_DGRAM, (0, IPPROTO_UDP, IPPROTO_ICMPV6)),
 )
 """No MPTCP, SCTP or DCCP: Landlock's port rules know TCP alone."""
+ADDRESSLESS = (SocketRule(AF_INET, SOCK_DGRAM, (0,)), SocketRule(AF_INET6, SOCK_DGRAM, (0,)))
+"""fuser tells by them which device sockets are on. They cannot be connected, and nothing can be sent through them."""
+TO_THE_KERNEL, QUESTIONS = "to the kernel", "questions"
+FIREWALL = (
+    SocketRule(AF_NETLINK, SOCK_RAW, (NETLINK_ROUTE, NETLINK_NETFILTER)),
+    SocketRule(AF_INET, SOCK_RAW, (IPPROTO_RAW,)),
+    SocketRule(AF_INET6, SOCK_RAW, (IPPROTO_RAW,)),
+)
+"""nft and iptables-nft ask over netlink; the old iptables asks a raw socket with getsockopt(2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,19 @@ class SandboxProfile:
     """TCP connections are limited to the judged ports by Landlock (ABI 4 or later)."""
     unlimited: tuple[str, ...]
     """What the kernel cannot limit here, for the result."""
-    min_abi: int = 1
+    min_abi: int = 0
+    """The least Landlock ABI. 0: seccomp alone can hold it, with a supervisor that answers for each write."""
+    landlock: bool = True
+    """A Landlock domain cannot look into other processes, so the profile that does so has none."""
+    capabilities: tuple[int, ...] = ()
+    """Kept for root beside CAP_DAC_READ_SEARCH."""
+    ioctls: frozenset[int] = IOCTLS
+    devices: bool = False
+    """Block devices, and the controllers of disks, can be opened for reading."""
+    sends: str = ""
+    """What the supervisor sees to when something is sent: `to the kernel`, or that it is `questions` alone to it."""
+    exact: bool = False
+    """Only for one program with an exact argv (`guard.exact.PROGRAMS`)."""
 
 
 PROFILES = {
@@ -63,6 +87,32 @@ PROFILES = {
         SandboxProfile(Profile.LOCAL, (NETLINK, UNIX_STREAM), False, False, False, ()),
         SandboxProfile(Profile.NET, (NETLINK, *INET), True, True, True, ("udp",), min_abi=4),
         SandboxProfile(Profile.BUS, (NETLINK, UNIX_STREAM), True, True, False, ("unix",)),
+        SandboxProfile(
+            Profile.OBSERVE,
+            (NETLINK, UNIX_STREAM, *ADDRESSLESS),
+            *(False, False, False, ()),
+            sends=TO_THE_KERNEL,
+            landlock=False,
+            capabilities=(CAP_SYS_PTRACE,),
+            exact=True,
+        ),
+        SandboxProfile(
+            Profile.NETADM,
+            (*FIREWALL, UNIX_STREAM),
+            *(False, False, False, ()),
+            capabilities=(CAP_NET_ADMIN, CAP_NET_RAW),
+            ioctls=NETADM_IOCTLS,
+            sends=QUESTIONS,
+            exact=True,
+        ),
+        SandboxProfile(
+            Profile.BLOCK,
+            (NETLINK, UNIX_STREAM),
+            *(False, False, False, ()),
+            ioctls=BLOCK_IOCTLS,
+            devices=True,
+            exact=True,
+        ),
     )
 }
 
@@ -104,28 +154,28 @@ SIGNALS = {
 }
 """Call → arguments that name a process or thread."""
 
+LOOKING_IN = ("process_vm_readv", "kcmp")
+"""Refused where no Landlock domain keeps other processes' memory closed."""
+
+SENDS = {"sendto": 0, "sendmsg": 0}
+"""Call → the argument with the descriptor. With `sends`, the supervisor looks where it goes, and what it is."""
+OUTPUTS = ("write", "writev")
+"""With questions only: only to standard output and error, and only while those are what they were at the start."""
+SILENT = (
+    "pwrite64", "pwritev", "pwritev2", "sendfile", "splice", "tee", "vmsplice", "copy_file_range",
+    "io_submit", "io_setup", "fork",
+)  # fmt: skip
+"""With questions only: further ways to send, and to have memory changed while the supervisor reads it."""
+SOCKET_OPTIONS = (1, 270)
+"""SOL_SOCKET and SOL_NETLINK. At the protocol levels, setsockopt(2) is how the old iptables replaces its tables."""
+THREAD_FLAGS = 0x00004100
+"""CLONE_VM and CLONE_VFORK: with questions only, a child may only share memory while its parent waits for it."""
+
 REPORTED = (
     "openat2", "creat", "truncate", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "link", "linkat",
     "unlink", "unlinkat", "symlink", "symlinkat", "mknod", "mknodat",
 )  # fmt: skip
 """Landlock decides about these; the supervisor only reports what was tried."""
-
-IOCTLS = frozenset(
-    # terminals as seen through a pipe or a private pty, and descriptors
-    {0x5401, 0x5413, 0x540F, 0x5410, 0x5429, 0x541B, 0x5411, 0x5421, 0x5450, 0x5451, 0x5452, 0x80045430, 0x80045432}
-    # file systems: FIBMAP, FIGETBSZ, FIEMAP, GETFLAGS, FSGETXATTR, GETVERSION, GETFSUUID, GETFSSYSFSPATH, GETFSLABEL
-    | {0x1, 0x2, 0xC020660B, 0x80086601, 0x801C581F, 0x80087601, 0x80111500, 0x80811501, 0x81009431}
-    # btrfs, reads only: TREE_SEARCH, SPACE_INFO, DEV_INFO, FS_INFO, INO_PATHS, GET_FEATURES, SUBVOL_INFO, …_GETFLAGS
-    | {0xD0009411, 0xC0109414, 0xD000941E, 0x8400941F, 0xC0389423, 0x80189439, 0x81F8943C, 0x80089419}
-    # namespaces: NS_GET_USERNS … NS_GET_ID; pidfd information
-    | {0xB701, 0xB702, 0xB703, 0xB704, 0x8008B705, 0x8004B706, 0x8004B707, 0x8004B708, 0x8004B709, 0x8008B70D}
-    # what a socket can be asked about interfaces (SIOCGIF*, SIOCETHTOOL: its writes need CAP_NET_ADMIN)
-    | {0x8905, 0x8906, 0x8907, 0x8910, 0x8912, 0x8913, 0x8915, 0x8917, 0x8919, 0x891B, 0x891D, 0x8921, 0x8927}
-    | {0x8933, 0x8938, 0x8942, 0x8946, 0x8970}
-)
-"""The only ioctl requests that are left; unknown ones are refused and reported by number. A list of bad ones
-would miss the next file system's: btrfs makes subvolumes through a descriptor that was opened for reading.
-Source: the uapi headers of Linux 6.17."""
 
 QUOTA_READS = (0x800004, 0x800005, 0x800007, 0x800009, 0x5803, 0x5805, 0x5808, 0x5809)
 SYSLOG_READS = (3, 9, 10)

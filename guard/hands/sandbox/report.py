@@ -11,7 +11,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import resource
 import select
 import struct
 import threading
@@ -19,10 +18,22 @@ from dataclasses import dataclass, field
 
 from guard.hands.liveness import process_stat
 from guard.hands.sandbox.kernel import Kernel
-from guard.hands.sandbox.profiles import O_TRUNC, REPORTED, WRITE_FLAGS
+from guard.hands.sandbox.limits import set_limits
+from guard.hands.sandbox.memory import (
+    FAMILIES,
+    address_text,
+    memory,
+    message_parts,
+    sent_bytes,
+    signed,
+    string,
+)
+from guard.hands.sandbox.profiles import O_TRUNC, OUTPUTS, QUESTIONS, REPORTED, SENDS, TO_THE_KERNEL, WRITE_FLAGS
+from guard.hands.sandbox.questions import MOST_MESSAGE_BYTES, is_to_the_kernel, only_asks
+from guard.hands.sandbox.stand_in import StandIn
 from guard.types import Interference
 
-RECEIVE, SEND, SET_FLAGS = 0xC0502100, 0xC0182101, 0x40082104
+RECEIVE, SEND, ADD_DESCRIPTOR, SET_FLAGS = 0xC0502100, 0xC0182101, 0x40182103, 0x40082104
 SYNC_WAKE_UP = 1
 CONTINUE = 1
 NOTE_LIMIT = 200
@@ -42,11 +53,39 @@ PATH_ARGUMENT = {
 }  # fmt: skip
 """Call → (argument that holds the path, argument that holds the folder's descriptor)."""
 DESCRIPTOR_ARGUMENT = ("fchmod", "fchown", "fsetxattr", "fremovexattr")
-FAMILIES = {1: "AF_UNIX", 2: "AF_INET", 10: "AF_INET6", 16: "AF_NETLINK", 17: "AF_PACKET", 38: "AF_ALG", 40: "AF_VSOCK"}
 AT_FDCWD = -100
 NSCD = ("/var/run/nscd/socket", "/run/nscd/socket")
+LIBC_LOG_TYPE = 0o2000002
+"""SOCK_DGRAM|SOCK_CLOEXEC: how syslog(3) opens its socket (`crontab -l` logs that it was asked)."""
 LIBC_LOOKUP_TYPE = 0o2004001
 """SOCK_STREAM|SOCK_CLOEXEC|SOCK_NONBLOCK: how the C library asks nscd and resolvers before it reads the files."""
+
+
+OPENS = {"open": (1, 2), "openat": (2, 3), "creat": (1, 1)}
+"""Call → the arguments with its flags and mode."""
+REMOVE_FOLDER = 0x200
+"""AT_REMOVEDIR."""
+NO_REPLACE = 1
+"""RENAME_NOREPLACE; renameat2(2) with any other flag is not done for anybody."""
+MODE_AT = {"mkdir": 1, "mkdirat": 2}
+OTHER_ARGUMENT = {"rename": (0, None), "renameat": (1, 0), "symlink": (0, None), "symlinkat": (0, None)}
+"""Call → where its other path is: the old name, or a link's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the supervisor says to one call."""
+
+    goes_on: bool = False
+    """The kernel does the call."""
+    done: bool = False
+    """The supervisor did it; `value` is what it returns."""
+    value: int = 0
+    error: int = 0
+    """errno of a refusal or of what failed."""
+
+
+GO_ON, REFUSED = Answer(goes_on=True), Answer(error=errno.EPERM)
 
 
 @dataclass(slots=True)
@@ -74,7 +113,12 @@ class Notes:
 class Supervisor:
     """One listener, one thread. `register` and `forget` are called by the runs."""
 
-    def __init__(self, kernel: Kernel, listener: int, scratch: str | None) -> None:
+    def __init__(self, kernel: Kernel, listener: int, scratch: str | None, *, sends: str = "") -> None:
+        """
+        Args:
+            kernel: what holds the worker; without Landlock, the supervisor decides about each write itself.
+            sends: what is seen to when the worker's commands send something (`SandboxProfile.sends`).
+        """
         self._names = {number: name for name, number in kernel.numbers.items()}
         self._continued = {kernel.numbers[name] for name in ("open", "openat", *REPORTED) if name in kernel.numbers}
         by_session = ("kill", "tkill", "tgkill") if kernel.landlock_abi < 6 else ()
@@ -82,10 +126,16 @@ class Supervisor:
         # Without Landlock's truncate right the filter hands over what empties a file, to be refused: judged by
         # the flags in the registers, which cannot change under our eyes.
         self._flags_at: dict[int, int] = {}
-        if kernel.landlock_abi < 3:
+        opens = {kernel.numbers[name]: index for name, index in (("open", 1), ("openat", 2)) if name in kernel.numbers}
+        self._stand_in = None if kernel.landlock_abi else StandIn(kernel, scratch)
+        self._acted = self._continued if self._stand_in is not None else set()
+        if self._stand_in is not None:
+            self._continued = set()
+        elif kernel.landlock_abi < 3:
             self._continued.discard(kernel.numbers["truncate"])
-            names = (("open", 1), ("openat", 2))
-            self._flags_at = {kernel.numbers[name]: index for name, index in names if name in kernel.numbers}
+            self._flags_at = opens
+        self._sends = {kernel.numbers[name] for name in (*SENDS, *OUTPUTS)} if sends else set()
+        self._only_questions, self._sends_to_kernel = sends == QUESTIONS, sends == TO_THE_KERNEL
         self._listener = listener
         self._scratch = scratch
         self._runs: dict[int, Notes] = {}
@@ -144,36 +194,75 @@ class Supervisor:
         identity, pid, _, number = struct.unpack_from("=QIIi", message)
         arguments = struct.unpack_from("=6Q", message, 32)
         name = self._names.get(number, str(number))
-        go_on = number in self._continued
-        if number in self._flags_at:
-            flags = arguments[self._flags_at[number]]
-            go_on = not (flags & O_TRUNC and flags & os.O_ACCMODE == os.O_RDONLY)
-        try:
-            if number in self._signals:
-                go_on = self._may_signal(pid, arguments)
-            self._note(pid, name, arguments, go_on)
-        except (OSError, ValueError, IndexError):
-            pass  # the process died or moved while we looked: the answer below stands without a note
-        response = (
-            struct.pack("=QqiI", identity, 0, 0, CONTINUE)
-            if go_on
-            else struct.pack("=QqiI", identity, 0, -errno.EPERM, 0)
+        notes: list[Notes] = []
+        answer = REFUSED
+        # The process may die or move while we look: what was decided by then stands, without a note.
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            notes = self._begun(pid)
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            answer = self._decided(identity, pid, name, number, arguments)
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            self._note(pid, name, arguments, answer, notes)
+        response = struct.pack(
+            "=QqiI", identity, answer.value, -answer.error, CONTINUE if answer.goes_on and not answer.done else 0
         )
         with contextlib.suppress(OSError):  # ENOENT: it died while waiting
             fcntl.ioctl(self._listener, SEND, response)
 
-    def _note(self, pid: int, name: str, arguments: tuple[int, ...], go_on: bool) -> None:
+    def _decided(self, identity: int, pid: int, name: str, number: int, arguments: tuple[int, ...]) -> Answer:
+        if number in self._signals:
+            return GO_ON if self._may_signal(pid, arguments) else REFUSED
+        if number in self._acted:
+            return self._act(identity, pid, name, arguments)
+        if number in self._sends:
+            return GO_ON if self._may_send(pid, name, arguments) else REFUSED
+        if number in self._flags_at:
+            flags = arguments[self._flags_at[number]]
+            return REFUSED if flags & O_TRUNC and flags & os.O_ACCMODE == os.O_RDONLY else GO_ON
+        return GO_ON if number in self._continued else REFUSED
+
+    def _act(self, identity: int, pid: int, name: str, arguments: tuple[int, ...]) -> Answer:
+        """Does what the call wants, when it may; the kernel never sees the call itself."""
+        assert self._stand_in is not None
+        path = _path(pid, name, arguments)
+        try:
+            if name in OPENS:
+                flags, mode = (arguments[at] & 0xFFFFFFFF for at in OPENS[name])
+                if name == "creat":
+                    flags, mode = os.O_CREAT | os.O_WRONLY | os.O_TRUNC, arguments[1]
+                opened = self._stand_in.open(pid, path, flags, mode)
+                try:
+                    given = bytearray(struct.pack("=QIIII", identity, 0, opened, 0, flags & os.O_CLOEXEC))
+                    return Answer(done=True, value=fcntl.ioctl(self._listener, ADD_DESCRIPTOR, given))
+                finally:
+                    os.close(opened)
+            if name == "renameat2" and arguments[4] & NO_REPLACE and os.path.lexists(path):
+                return Answer(error=errno.EEXIST)
+            if name == "unlinkat" and arguments[2] & REMOVE_FOLDER:
+                name = "rmdir"
+            self._stand_in.change(name, path, arguments[MODE_AT.get(name, 0)] & 0o7777, _other(pid, name, arguments))
+        except OSError as error:
+            return Answer(error=error.errno or errno.EPERM)
+        return Answer(done=True)
+
+    def _begun(self, pid: int) -> list[Notes]:
+        """The notes of the process's run, whose limits are set now if they were not. None for our own worker, trying
+        whether it is bound: that is not a run, and its limits are this process's."""
         if os.path.exists(f"/proc/self/task/{pid}"):
-            return  # our own worker, trying whether it is bound: not a run, and its limits are this process's
+            return []
         leader, notes = self._run_of(pid)
         if leader and not notes[0].limited:
             for process in {pid, leader}:
                 set_limits(process)
             notes[0].limited = True
-        if not notes or (go_on and name in ("kill", "tkill", "tgkill")):
+        return notes
+
+    def _note(self, pid: int, name: str, arguments: tuple[int, ...], answer: Answer, notes: list[Notes]) -> None:
+        silent = answer.goes_on and name in ("kill", "tkill", "tgkill", *SENDS, *OUTPUTS)
+        if not notes or silent or answer.done or answer.error not in (0, errno.EPERM, errno.EXDEV):
             return
         path = self._described(pid, name, arguments)
-        if path is None or (go_on and self._is_allowed(pid, path)):
+        if path is None or (answer.goes_on and self._is_allowed(pid, path)):
             return
         for each in notes:
             each.add(name, path)
@@ -200,32 +289,27 @@ class Supervisor:
     def _described(self, pid: int, name: str, arguments: tuple[int, ...]) -> str | None:
         """What a call is about; None when a refusal of it means nothing."""
         if name in PATH_ARGUMENT:
-            index, folder = PATH_ARGUMENT[name]
             if name == "openat2":
-                flags = int.from_bytes((_memory(pid, arguments[2], 8) or b"")[:8], "little")
+                flags = int.from_bytes((memory(pid, arguments[2], 8) or b"")[:8], "little")
                 if not flags & WRITE_FLAGS:
                     return None
-            path = _string(pid, arguments[index]) if arguments[index] else ""
-            if path.startswith("/"):
-                return None if path == "/dev/tty" else os.path.normpath(path)
-            descriptor = AT_FDCWD if folder is None else _signed(arguments[folder])
-            place = "cwd" if descriptor == AT_FDCWD else f"fd/{descriptor}"
-            try:
-                base = os.readlink(f"/proc/{pid}/{place}")
-            except OSError:
-                return path
-            return os.path.normpath(f"{base}/{path}") if path else base
+            path = _path(pid, name, arguments)
+            return None if path == "/dev/tty" else path
         if name in DESCRIPTOR_ARGUMENT:
-            return os.readlink(f"/proc/{pid}/fd/{_signed(arguments[0])}")
+            return os.readlink(f"/proc/{pid}/fd/{signed(arguments[0])}")
         if name == "socket":
             family = FAMILIES.get(arguments[0], str(arguments[0]))
-            # Asking nscd is the C library's habit; without it, it reads the files itself.
-            return None if family == "AF_UNIX" and arguments[1] == LIBC_LOOKUP_TYPE else family
+            # Asking nscd is the C library's habit; without it, it reads the files itself. So is telling syslog.
+            return None if family == "AF_UNIX" and arguments[1] in (LIBC_LOOKUP_TYPE, LIBC_LOG_TYPE) else family
         if name in ("connect", "bind"):
-            path = _address(_memory(pid, arguments[1], min(arguments[2], 128)) or b"")
-            return None if path in NSCD else path
+            path = address_text(memory(pid, arguments[1], min(arguments[2], 128)) or b"")
+            # The C library sorts the addresses of a name by connecting datagram sockets, which sends nothing.
+            sorting = self._sends_to_kernel and (path == "0" or path.startswith("AF_INET"))
+            return None if path in NSCD or sorting else path
         if name in ("kill", "tkill"):
-            return str(_signed(arguments[0]))
+            return str(signed(arguments[0]))
+        if name in SENDS:
+            return "more than a question"
         if name == "ioctl":
             return hex(arguments[1] & 0xFFFFFFFF)
         return ""
@@ -244,9 +328,24 @@ class Supervisor:
             return path.count("/") > 40 or os.path.realpath(path).startswith(self._scratch + "/")
         return path.startswith("/memfd:")
 
+    def _may_send(self, pid: int, name: str, arguments: tuple[int, ...]) -> bool:
+        """Whether a call with which something leaves the process is an answer to us or goes to the kernel."""
+        if name in OUTPUTS:
+            place = os.readlink(f"/proc/{pid}/fd/{signed(arguments[0])}")
+            return place == "/dev/null" or place.startswith("pipe:")
+        if name == "sendmsg":
+            parts = message_parts(pid, arguments[1], MOST_MESSAGE_BYTES)
+        else:
+            data = sent_bytes(pid, arguments[1], arguments[2], MOST_MESSAGE_BYTES)
+            address = sent_bytes(pid, arguments[4], arguments[5] & 0xFFFFFFFF, 128) if arguments[4] else b""
+            parts = None if data is None or address is None else (address, data)
+        if parts is None or not is_to_the_kernel(parts[0]):
+            return False
+        return not self._only_questions or only_asks(parts[1])
+
     def _may_signal(self, pid: int, arguments: tuple[int, ...]) -> bool:
         """Only for kernels without Landlock's signal scope: within one's own session, by value."""
-        target = _signed(arguments[0])
+        target = signed(arguments[0])
         if target == 0:
             return True
         if target == -1 or os.path.exists(f"/proc/self/task/{abs(target)}"):
@@ -257,85 +356,27 @@ class Supervisor:
             return False
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of each process of a run; the kernel's, by setrlimit(2)."""
-
-    data_bytes: int
-    file_bytes: int = 512 << 20
-    descriptors: int = 4096
-    more_processes: int = 1024
-    """Beyond what runs on the machine at the start: RLIMIT_NPROC counts all of a user's."""
+def _path(pid: int, name: str, arguments: tuple[int, ...]) -> str:
+    """The absolute path that a call is about, as far as it can be told."""
+    return _absolute(pid, arguments, *PATH_ARGUMENT[name])
 
 
-def default_limits() -> Limits:
-    """Half of the memory, at most 4 GiB and at least 512 MiB, of private writable memory per process."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Limits(data_bytes=max(512 << 20, min(4 << 30, memory // 2)))
+def _other(pid: int, name: str, arguments: tuple[int, ...]) -> str:
+    if name.startswith("symlink"):
+        return string(pid, arguments[OTHER_ARGUMENT[name][0]])
+    if name == "renameat2" and arguments[4] in (0, NO_REPLACE):
+        name = "renameat"
+    return _absolute(pid, arguments, *OTHER_ARGUMENT[name]) if name in OTHER_ARGUMENT else ""
 
 
-LIMITS = default_limits()
-
-
-def threads_on_machine() -> int:
-    """How many threads there are, from /proc/loadavg; 0 when it cannot be read."""
+def _absolute(pid: int, arguments: tuple[int, ...], index: int, folder: int | None) -> str:
+    path = string(pid, arguments[index]) if arguments[index] else ""
+    if path.startswith("/"):
+        return os.path.normpath(path)
+    descriptor = AT_FDCWD if folder is None else signed(arguments[folder])
+    place = "cwd" if descriptor == AT_FDCWD else f"fd/{descriptor}"
     try:
-        with open("/proc/loadavg", "rb", buffering=0) as file:
-            return int(file.read(128).split()[3].partition(b"/")[2])
-    except (OSError, IndexError, ValueError):
-        return 0
-
-
-def set_limits(pid: int, limits: Limits = LIMITS) -> None:
-    """Sets them on a process that is stopped in its first intercepted call. Raises OSError."""
-    for kind, wanted in (
-        # One byte, not 0: only this value also stops a dump into a program (core(5), "piping core dumps").
-        (resource.RLIMIT_CORE, 1),
-        # Not RLIMIT_AS: Go, Java and V8 reserve far more addresses than they use.
-        (resource.RLIMIT_DATA, limits.data_bytes),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_NOFILE, limits.descriptors),
-        (resource.RLIMIT_NPROC, threads_on_machine() + limits.more_processes),
-    ):
-        _, hard = resource.prlimit(pid, kind)
-        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.prlimit(pid, kind, (value, value))
-
-
-def _signed(value: int) -> int:
-    value &= 0xFFFFFFFF
-    return value - (1 << 32) if value & 0x80000000 else value
-
-
-def _memory(pid: int, address: int, size: int) -> bytes | None:
-    try:
-        with open(f"/proc/{pid}/mem", "rb", buffering=0) as file:
-            file.seek(address)
-            return file.read(size)
-    except (OSError, OverflowError, ValueError):
-        return None
-
-
-def _string(pid: int, address: int) -> str:
-    # A string may end just before an unmapped page: read up to the page's end, then the next one.
-    text = b""
-    while len(text) < 4096 and b"\0" not in text:
-        more = _memory(pid, address + len(text), 4096 - ((address + len(text)) & 0xFFF))
-        if not more:
-            break
-        text += more
-    return text.partition(b"\0")[0].decode("utf-8", "replace")
-
-
-def _address(raw: bytes) -> str:
-    if len(raw) < 2:
-        return ""
-    family = struct.unpack_from("=H", raw)[0]
-    if family == 1:
-        name = raw[2:]
-        if name[:1] == b"\0":
-            return "@" + name[1:].decode("utf-8", "replace").rstrip("\0")
-        return name.partition(b"\0")[0].decode("utf-8", "replace")
-    if family in (2, 10) and len(raw) >= 4:
-        return f"{FAMILIES[family]} port {struct.unpack_from('!H', raw, 2)[0]}"
-    return FAMILIES.get(family, str(family))
+        base = os.readlink(f"/proc/{pid}/{place}")
+    except OSError:
+        return path
+    return os.path.normpath(f"{base}/{path}") if path else base

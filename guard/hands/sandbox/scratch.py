@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 
 PREFIX = "opsagent-"
 SHARED_PLACE = "/tmp"  # noqa: S108 — only for a folder that mkdtemp makes there, 0700
@@ -30,6 +31,7 @@ CACHE_PLACES = {
     "SQLITE_TMPDIR": "",
     "LESSHISTFILE": "less",
     "HISTFILE": "history",
+    "XTABLES_LOCKFILE": "xtables.lock",
 }
 """Variable → place below the run's folder: what programs would otherwise write below the home."""
 
@@ -118,7 +120,57 @@ class Scratch:
 
 def cache_places(folder: str) -> dict[str, str]:
     """Environment of one run: where temporary files and caches go."""
-    return {name: f"{folder}/{place}" if place else folder for name, place in CACHE_PLACES.items()}
+    places = {name: f"{folder}/{place}" if place else folder for name, place in CACHE_PLACES.items()}
+    return {**places, "BLKID_FILE": os.devnull}  # it sets a mode on a real one, which no sandboxed command can
+
+
+MOST_BYTES = 1 << 30
+"""In one run's folder together."""
+LEAST_FREE_BYTES = 32 << 20
+"""On the file system of the folder: a run that uses it up is ended before everything else there fails. Also finds
+what a listing does not show: files that were removed and are still open."""
+MOST_ENTRIES = 50_000
+
+
+def overrun_of(folder: str | None) -> Callable[[], str] | None:
+    """A question to be asked now and then: why a run with this folder has to end, "" while it need not."""
+    if folder is None:
+        return None
+    at_start = _free_bytes(folder)
+
+    def why() -> str:
+        used, entries = _size_of(folder)
+        if used > MOST_BYTES:
+            return f"it wrote {used >> 20} MiB to its private folder (limit {MOST_BYTES >> 20})"
+        if entries > MOST_ENTRIES:
+            return f"it made more than {MOST_ENTRIES} files in its private folder"
+        free = _free_bytes(folder)
+        if free < LEAST_FREE_BYTES <= at_start:
+            return f"only {free >> 20} MiB are left where its private folder is"
+        return ""
+
+    return why
+
+
+def _free_bytes(folder: str) -> int:
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return 0
+    return status.f_bavail * status.f_frsize
+
+
+def _size_of(folder: str) -> tuple[int, int]:
+    """(bytes on disk, entries), counted until one of the limits is passed."""
+    used = entries = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            entries += 1
+            with contextlib.suppress(OSError):
+                used += os.lstat(f"{place}/{name}").st_blocks * 512
+        if used > MOST_BYTES or entries > MOST_ENTRIES:
+            break
+    return used, entries
 
 
 def standard_places() -> tuple[str, ...]:

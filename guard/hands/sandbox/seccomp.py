@@ -82,6 +82,8 @@ class _Filter:
         self.asm = Assembler()
 
     def build(self, *, notify: bool) -> bytes:
+        if not notify and (self.profile.sends or not self.kernel.landlock_abi):
+            raise ValueError("without Landlock, and where what is sent is read, a supervisor has to answer")
         asm = self.asm
         asm.emit(LOAD, ARCH)
         # A 32-bit entry (int 0x80) numbers its calls differently: none of it is allowed.
@@ -119,13 +121,20 @@ class _Filter:
         return asm.assemble()
 
     def _refused_here(self) -> list[str]:
-        return [] if self.profile.connect else ["connect"]
+        refused = [] if self.profile.connect else ["connect"]
+        if not self.kernel.landlock_abi:
+            refused += table.LOOKING_IN
+        if self.profile.sends:
+            refused.append("sendmmsg")
+        if self.profile.sends == table.QUESTIONS:
+            refused += table.SILENT
+        return refused
 
     def _argument_rules(self) -> dict[str, Callable[[], None]]:
         rules: dict[str, Callable[[], None]] = {
             "openat": lambda: self._open(2),
             "open": lambda: self._open(1),
-            "ioctl": lambda: self._only(1, table.IOCTLS),
+            "ioctl": lambda: self._only(1, self.profile.ioctls),
             "fcntl": lambda: self._not(1, table.FCNTL_REFUSED),
             "clone": self._clone,
             "socket": self._socket,
@@ -153,6 +162,12 @@ class _Filter:
         if self.kernel.landlock_abi < 3:
             rules["truncate"] = lambda: self.asm.go("refuse")
             rules["openat2"] = lambda: self.asm.go("absent")
+        if self.profile.sends:
+            del rules["sendmmsg"]
+            rules |= {name: lambda: self.asm.go("report") for name in table.SENDS}
+        if self.profile.sends == table.QUESTIONS:
+            rules |= dict.fromkeys(table.OUTPUTS, self._output)
+            rules["setsockopt"] = lambda: self._only(1, table.SOCKET_OPTIONS)
         for name, arguments in table.SIGNALS.items():
             rules[name] = lambda name=name, arguments=arguments: self._signal(name, arguments)  # type: ignore[misc]
         return rules
@@ -201,7 +216,19 @@ class _Filter:
         self.asm.go("allow")
 
     def _clone(self) -> None:
+        if self.profile.sends == table.QUESTIONS:  # nobody may change memory while the supervisor reads it
+            self.asm.load_argument(0)
+            self.asm.emit(AND, table.THREAD_FLAGS)
+            self.asm.unless(EQUAL, table.THREAD_FLAGS, "refuse")
         self._no_bits(0, table.CLONE_NEW)
+
+    def _output(self) -> None:
+        """Other descriptors are refused here: a child that has not begun its program yet must not wait for an answer,
+        because the interpreter's lock is held until it has."""
+        self.asm.load_argument(0)
+        for descriptor in (1, 2):
+            self.asm.when(EQUAL, descriptor, "report")
+        self.asm.emit(RETURN, RET_ERRNO | EPERM)
 
     def _priority(self, everybody: int) -> None:
         self.asm.load_argument(0)

@@ -8,6 +8,7 @@ stays unbound and reads, times out and kills. The thread proves that it is bound
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import os
 import queue
@@ -70,6 +71,8 @@ class Worker:
         """Installs it. Raises SandboxUnavailable; nothing ran then."""
         self.key = key
         self.reports = kernel.notify
+        if not profile.landlock:
+            kernel = dataclasses.replace(kernel, landlock_abi=0)
         self._kernel = kernel
         self._profile = profile
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -79,10 +82,15 @@ class Worker:
         self._scratch = key.scratch
         self._closed_folder = scratch.programs
         self._pids = pids
-        masks = find_masks(key.hidden, key.home)
-        self.reach = landlock.reach_around(
-            masks.present, [path for path in masks.candidates if path not in masks.present]
-        )
+        if kernel.landlock_abi:
+            masks = find_masks(key.hidden, key.home)
+            self.reach = landlock.reach_around(
+                masks.present, [path for path in masks.candidates if path not in masks.present]
+            )
+            if profile.devices:
+                self.reach.watch("/dev")
+        else:
+            self.reach = landlock.Reach(())  # nothing is closed, so nothing goes stale
         self.masked = tuple(path for path in self.reach.masked if path not in key.reopened)
         try:
             self._install()
@@ -90,18 +98,21 @@ class Worker:
             self.retire()
             raise SandboxUnavailable(
                 f"the {key.profile} sandbox could not be installed: {error}",
-                hint="opsagent selftest shows what this kernel can enforce",
+                hint="opsx sandbox doctor shows what this kernel can enforce",
             ) from error
 
     def _install(self) -> None:
         kernel, key = self._kernel, self.key
-        rules = landlock.build(
-            kernel,
-            self.reach,
-            scratch=self._scratch,
-            ports=key.ports if self._profile.ports else None,
-            reopened=key.reopened,
-        )
+        rules = None
+        if kernel.landlock_abi:
+            rules = landlock.build(
+                kernel,
+                self.reach,
+                scratch=self._scratch,
+                ports=key.ports if self._profile.ports else None,
+                reopened=key.reopened,
+                devices=self._profile.devices,
+            )
         close_our_memory()
         ready: queue.SimpleQueue[int | BaseException] = queue.SimpleQueue()
         go: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -112,7 +123,7 @@ class Worker:
         try:
             listener = _within(ready)
             if listener >= 0:
-                self._supervisor = Supervisor(kernel, listener, self._scratch)
+                self._supervisor = Supervisor(kernel, listener, self._scratch, sends=self._profile.sends)
                 self._supervisor.start()
             go.put(True)
             fault = proven.get(timeout=INSTALL_LIMIT_S)
@@ -121,11 +132,12 @@ class Worker:
         except queue.Empty:
             raise TimeoutError(errno.ETIMEDOUT, "the worker did not answer in time") from None
         finally:
-            rules.close()
+            if rules is not None:
+                rules.close()
 
     def _work(
         self,
-        rules: landlock.Rules,
+        rules: landlock.Rules | None,
         ready: queue.SimpleQueue[int | BaseException],
         go: queue.SimpleQueue[bool],
         proven: queue.SimpleQueue[BaseException | None],
@@ -135,11 +147,12 @@ class Worker:
                 self._pids.take(threading.get_native_id())
             no_new_privileges()
             if os.geteuid() == 0:
-                keep = {CAP_DAC_READ_SEARCH} | ({CAP_SYSLOG} if self.key.syslog else set())
+                keep = {CAP_DAC_READ_SEARCH, *self._profile.capabilities} | ({CAP_SYSLOG} if self.key.syslog else set())
                 drop_capabilities(self._kernel.numbers, frozenset(keep))
             else:
                 drop_capabilities(self._kernel.numbers, frozenset())
-            rules.enforce()
+            if rules is not None:
+                rules.enforce()
             ready.put(self._filter())
         except BaseException as error:
             ready.put(error)
@@ -192,6 +205,11 @@ class Worker:
                 raise Retired
             self._jobs.put(job)
         return job.result()
+
+    @property
+    def mechanism(self) -> str:
+        """What holds it, as in `Enforcement.mechanism`."""
+        return "strict" if self._kernel.landlock_abi else "seccomp"
 
     def forget(self, leader: int) -> None:
         if self._supervisor is not None:

@@ -1,23 +1,18 @@
-"""This machine: runs one command with bash, inside a sandbox when it is a read."""
+"""This machine: runs one command, inside a sandbox when it is a read."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shlex
-import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guard.errors import CannotRun
-from guard.hands.process import BASH, BASH_ARGUMENTS, Ended, run_child
-from guard.hands.sandbox import PROFILES, UNCONFINED, Kernel, Sandbox, shared
-from guard.hands.sandbox.masks import reopened
-from guard.hands.sandbox.report import LIMITS, Notes, threads_on_machine
-from guard.hands.sandbox.scratch import Scratch, cache_places
-from guard.hands.sandbox.worker import Retired, Spawn, Worker
+from guard.hands.process import BASH, BASH_ARGUMENTS, Ended, Program, run_child
+from guard.hands.sandbox import UNCONFINED, Kernel, Sandbox, shared
+from guard.hands.sandbox.scratch import Scratch
+from guard.hands.targets.boxed import Boxed
 from guard.ports import Cancel
 from guard.types import LOCAL, Captured, Enforcement, Interference
 
@@ -48,7 +43,7 @@ class RunResult:
     duration_ms: int
     profile: str
     enforced: str
-    """`strict` or `none`."""
+    """`strict`, `seccomp` or `none`."""
     interference: tuple[Interference, ...] | None
     unlimited: tuple[str, ...]
     masked: tuple[str, ...]
@@ -127,7 +122,10 @@ class LocalTarget:
             whole["PATH"] = f"{shim}:{whole['PATH']}"
         if profile in UNCONFINED:
             return self._plain(command, cwd, profile, whole, timeout_s, cancel, on_output)
-        return self._sandboxed(command, cwd, profile, ports, whole, timeout_s, hidden, cancel, on_output)
+        boxed = Boxed(
+            self._sandbox, self._bash, command, cwd=cwd, profile=profile, ports=ports, env=whole, hidden=hidden
+        )
+        return self._sandboxed(boxed, profile, timeout_s, cancel, on_output)
 
     def _plain(
         self,
@@ -140,9 +138,8 @@ class LocalTarget:
         on_output: Callable[[str, bytes], None] | None,
     ) -> RunResult:
         ended = run_child(
-            [self._bash, *BASH_ARGUMENTS, command],
+            Program([self._bash, *BASH_ARGUMENTS, command], env),
             cwd=cwd,
-            env=env,
             timeout_s=timeout_s,
             cancel=cancel,
             on_output=on_output,
@@ -152,86 +149,21 @@ class LocalTarget:
 
     def _sandboxed(
         self,
-        command: str,
-        cwd: str,
+        boxed: Boxed,
         profile: str,
-        ports: Sequence[int],
-        env: dict[str, str],
         timeout_s: float,
-        hidden: Sequence[str],
         cancel: Cancel | None,
         on_output: Callable[[str, bytes], None] | None,
     ) -> RunResult:
-        sandbox = self._sandbox
-        # Before the private cache places come in: those are ours, and masked by nothing.
-        opened, home = reopened(env), env.get("HOME", "")
-
-        def current() -> Worker:
-            return sandbox.worker(
-                profile,
-                ports=ports,
-                hidden=[os.path.realpath(path) for path in hidden],
-                reopened=opened,
-                home=home,
-                syslog=os.geteuid() == 0 and "dmesg" in command and _log_is_restricted(),
-            )
-
-        worker = current()
-
-        def spawn(start: Spawn) -> subprocess.Popen[bytes]:
-            nonlocal worker
-            while True:
-                try:
-                    return worker.spawn(start, notes)
-                except Retired:
-                    worker = current()
-
-        notes = Notes(limited=not worker.reports)
-        folder = sandbox.scratch.new_run()
-        if folder is None:
-            notes.add("mkdir", "TMPDIR")
-        else:
-            env |= cache_places(folder)
-        argv = [self._bash, *BASH_ARGUMENTS, command]
-        if not worker.reports:
-            argv = _limited_by_shell(argv)
-        leader: list[int] = []
-        try:
-            ended = run_child(
-                argv,
-                cwd=cwd,
-                env=env,
-                timeout_s=timeout_s,
-                cancel=cancel,
-                on_output=on_output,
-                spawner=spawn,
-                leave_nothing=True,
-                count_processes=os.geteuid() == 0 and sandbox.pids is None,
-                on_spawn=leader.append,
-            )
-        finally:
-            for pid in leader:
-                worker.forget(pid)
-            if folder is not None:
-                sandbox.scratch.end_run(folder)
-        told = list(ended.notes)
-        if folder is None:
-            told.append("no private folder could be made, so programs that need a temporary file may answer wrongly")
-        if notes.dropped:
-            told.append(f"{notes.dropped} more refused operations are not listed")
-        if not notes.limited:
-            told.append("the limits on memory, files and processes were not set")
-        unlimited = PROFILES[profile].unlimited
-        if PROFILES[profile].connect and sandbox.kernel.landlock_abi < 6:
-            unlimited = (*unlimited, "abstract-unix")
+        held = boxed.run(timeout_s, cancel, on_output)
         return _result(
-            ended,
+            held.ended,
             profile=profile,
-            enforced="strict",
-            interference=notes.as_interference() if worker.reports else None,
-            unlimited=unlimited,
-            masked=(*worker.masked, "/dev/*"),
-            notes=tuple(told),
+            enforced=held.enforced,
+            interference=held.interference,
+            unlimited=held.unlimited,
+            masked=held.masked,
+            notes=held.notes,
         )
 
     def _sudo_folder(self) -> str | None:
@@ -279,23 +211,3 @@ def _result(
         masked=masked,
         notes=ended.notes if notes is None else notes,
     )
-
-
-def _limited_by_shell(argv: list[str]) -> list[str]:
-    """Sets the limits with a first bash that becomes the second, where no supervisor can set them.
-
-    One more exec, about 1 ms: the price of not using preexec_fn, which would fork this whole process.
-    """
-    limits = (
-        f"ulimit -c 0; ulimit -d {LIMITS.data_bytes >> 10}; ulimit -f {LIMITS.file_bytes >> 10}; "
-        f"ulimit -n {LIMITS.descriptors}; ulimit -u {threads_on_machine() + LIMITS.more_processes}"
-    )
-    return [*argv[:-1], f'{limits}; exec {shlex.quote(argv[0])} {shlex.join(BASH_ARGUMENTS)} "$1"', argv[0], argv[-1]]
-
-
-def _log_is_restricted() -> bool:
-    try:
-        with open("/proc/sys/kernel/dmesg_restrict", encoding="ascii") as file:
-            return re.match(r"0\b", file.read()) is None
-    except OSError:
-        return False

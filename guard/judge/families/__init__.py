@@ -208,12 +208,6 @@ PROGRAMS: dict[str, str] = {name: module for module, names in _NAMES.items() for
 PREFIXES: tuple[tuple[str, str], ...] = (("mkfs.", "storage"), ("fsck.", "storage"), ("python3.", "interpreters"))
 """Programs named by a family of suffixes: `mkfs.ext4`, `python3.12`."""
 
-DEVICE_READERS = names("""
-    fdisk sfdisk blkid smartctl nvme lsof ss fuser iptables ip6tables nft iptables-save ip6tables-save hdparm parted
-    sgdisk mdadm pvs vgs lvs pvdisplay vgdisplay lvdisplay dumpe2fs tune2fs xfs_info cryptsetup blockdev ethtool
-""")
-"""Programs whose reads need a profile with one right more (`observe`, `netadm`, `block`)."""
-
 _MODULES: "dict[str, dict[str, Program]]" = {}
 
 

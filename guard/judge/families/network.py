@@ -88,6 +88,16 @@ def _ip(call: Call) -> None:
     call.note(R2, "ip.change", f"changes the network ({thing} {verb})", words[1], "ip(8)")
 
 
+def _sockets(call: Call, parsed: Parsed) -> None:
+    """Whose a socket is stands in the processes' descriptors, which the usual sandbox keeps from being seen."""
+    for word in call.args:
+        value = word.value or ""
+        short = value[:1] == "-" and value[1:2] not in ("-", "") and set("pZzT") & set(value)
+        if short or value in ("--processes", "--program", "--programs", "--threads", "--context", "--contexts"):
+            call.need("observe")
+            return
+
+
 def _iptables(call: Call) -> None:
     values = [word.value or "?" for word in call.args]
     call.need("netadm")
@@ -421,8 +431,8 @@ PROGRAMS: dict[str, Program] = {
         "-r,--resolve -4,--ipv4 -6,--ipv6 -x,--unix -0,--packet -w,--raw -d,--dccp -S,--sctp "
         "-H,--no-header -O,--oneline -Z,--context -z,--contexts -N,--net: -E,--events -f,--family: "
         "-A,--query,--socket: -b,--bpf -B,--bound-inactive -T,--threads --tos --cgroup --vsock --xdp "
-        "--tipc -M,--mptcp --inet-sockopt -h,--help -V,--version", operands="data", unknown="R2"),
-    **many("netstat", reader("", operands="data")),
+        "--tipc -M,--mptcp --inet-sockopt -h,--help -V,--version", operands="data", unknown="R2", check=_sockets),
+    "netstat": reader("", operands="data", check=_sockets),
     "ifconfig": custom(_ifconfig, plain=True),
     **many("iwconfig", custom(_ifconfig, plain=True)),
     **many("ifup ifdown dhclient dhcpcd nmtui vconfig ifenslave ip-tunnel wg-quick strongswan ebtables "
