@@ -223,7 +223,11 @@ class Turn:
             return 1
         if reply.stop == "length":
             yield events.Notice("the answer was cut by the model's length limit")
-        return min((unmet for unmet, _ in self._unmet.values()), default=0)
+        codes = {unmet for unmet, _ in self._unmet.values()}
+        if 1 in codes:
+            yield events.Notice("what was approved was not carried out: opsx stamps lists approvals that still hold")
+        # An approval is what a person can give; that a given one was not used comes last.
+        return min(codes - {1} or codes, default=0)
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -28,7 +28,7 @@ from capabilities.plans import plan_tool
 from capabilities.registry import BadArguments, Registry, UnknownTool, checked
 from capabilities.run import bash_tool
 from dialogue import events
-from dialogue.confirm import DENIED, EXPIRED, UNANSWERED
+from dialogue.confirm import APPROVED, DENIED, EXPIRED, UNANSWERED
 from guard.errors import BadCommand, GuardError, NotPermitted, StateError, TooManyAsks, UnknownTarget
 from guard.types import Status
 from runbooks import tool as runbook
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 CHANGES = {"ops_exec": "command", "ops_plan": "steps", "write": "path", "edit": "path", "ops_rollback": "id"}
 """Tools that change a machine, and the argument that says what."""
+WANTED = {**CHANGES, "bash": "command", "read": "path"}
+"""These, and reads that can need an approval."""
 BEGINS = frozenset(("bash", "ops_exec", "ops_plan", "read", "write", "edit"))
 """Tools whose work begins with an execution; the others have begun when they are called."""
 OUR_WORDS = frozenset(("ops_check", "ops_approve", "ops_resolve", ASK_USER))
@@ -68,8 +70,9 @@ _UNMET = {
     DENIED: 4,
     Status.SNAPSHOT_FAILED: 5,
     Status.UNKNOWN: 6,
+    APPROVED: 1,  # until it is carried out: a yes alone has changed nothing
 }
-"""Statuses of a change that did not come about, and what a turn ends with if nothing better follows."""
+"""Statuses of what did not come about, and what a turn ends with if nothing better follows."""
 
 
 class Toolset:
@@ -213,25 +216,29 @@ class Toolset:
             foreign = isinstance(job.error, GuardError) and not isinstance(job.error, (*_OUR_ERRORS, _Unusable))
             result = Result(call.id, call.name, text, status, job.execution, foreign)
             completed = events.ToolCompleted(call.id, status, job.execution or None, text, None, took_ms)
-            about = self._about(call) if code else ""
+            about = self._about(call) if code and not self.reads(call) else ""
             return Used(result, completed, about, code, wrote=bool(job.execution) and not self.reads(call))
         answer = job.answer
         status = str(answer.get("status", Status.SUCCEEDED))
         execution = str(answer.get("execution") or job.execution or "")
         text = result_text(answer)
         foreign = self._is_foreign(call, answer, execution)
-        request = answer.get("request") if isinstance(answer.get("request"), str) and status != DENIED else None
+        answered = status in (APPROVED, DENIED)
+        request = None if answered or not isinstance(answer.get("request"), str) else answer["request"]
         completed = events.ToolCompleted(
             call.id, status, execution or None, _shown(answer, text), answer.get("exit_code"), took_ms, request
         )
-        about = "" if status == PLANNED else self._about(call, request)
+        # That a read-only tool sends a change elsewhere refuses nothing.
+        is_nothing = status == PLANNED or (status == Status.REFUSED and self.reads(call))
+        about = "" if is_nothing else self._about(call, request)
         return Used(
             Result(call.id, call.name, text, status, execution, foreign),
             completed,
             about,
-            _UNMET.get(status, 0) if about else 0,
+            # A request of an earlier process: which later call is about it is not known.
+            0 if not about or (status == APPROVED and about == answer["request"]) else _UNMET.get(status, 0),
             wrote=call.name in CHANGES and bool(execution) and answer.get("level") != "R0",
-            denials=self._denials(about) if status == DENIED else 0,
+            denials=self._denials(call) if status == DENIED else 0,
         )
 
     def _is_foreign(self, call: ToolCall, answer: JSON, execution: str) -> bool:
@@ -248,27 +255,30 @@ class Toolset:
         said = [reason["text"] for reason in answer["reasons"]] + [effect["object"] for effect in answer["effects"]]
         return not told.issuperset(said)
 
-    def _denials(self, about: str) -> int:
+    def _denials(self, call: ToolCall) -> int:
         """How often a person said no to this, or to the same effect on the same object; once at least."""
-        name, _, command = about.partition(" ")
-        if name != "ops_exec":
-            self._said_no[about] = self._said_no.get(about, 0) + 1
-            return self._said_no[about]
-        request = self._base.request(command)
+        if call.name == "ops_resolve":
+            # No change was wanted, so the log has no denial of one.
+            run = str(call.arguments.get("id"))
+            self._said_no[run] = self._said_no.get(run, 0) + 1
+            return self._said_no[run]
         try:
-            denial = self._guard.ledger.answers.denial_of(request, execution.assess(request, self._guard))
-        except GuardError:
+            return max(1, self._guard.ledger.answers.times_denied(self._base.session))
+        except StateError:
             return 1
-        return denial.count if denial is not None else 1
 
     def _about(self, call: ToolCall, request: str | None = None) -> str:
-        """What a call wants changed: the same text for a command and for the request that was kept of it."""
+        """What a call wants: the same text for a command or a file, and for the request that was kept of it."""
         if call.name == "ops_approve":
             wanted = str(call.arguments.get("request") or f"ops_exec {call.arguments.get('command')}")
             return self._requests.get(wanted, wanted)
-        if call.name not in CHANGES:
+        if call.name not in WANTED:
             return ""
-        about = f"{call.name} {call.arguments.get(CHANGES[call.name])}"
+        what = call.arguments.get(WANTED[call.name])
+        if WANTED[call.name] == "path":
+            about = f"file {os.path.realpath(os.path.join(self._base.cwd, str(what)))}"
+        else:
+            about = f"{'ops_exec' if call.name == 'bash' else call.name} {what}"
         if request:
             self._requests[request] = about
         return about

@@ -38,9 +38,10 @@ class Used:
     result: Result
     completed: events.ToolCompleted
     about: str = ""
-    """What was asked for, the same text for the same command, file or snapshot; "" for what is no change."""
+    """What was asked for, the same text for the same command, file or snapshot; "" for what needs no approval."""
     unmet: int = 0
-    """Exit code of the turn if nothing better comes of `about`: 3 needs approval, 4 refused, 5, 6; 0: it was done."""
+    """Exit code of the turn if nothing better comes of `about`: 3 needs approval, 4 refused, 5, 6; 1 approved and not
+    carried out; 0: it was done."""
     wrote: bool = False
     """It changed something, or may have."""
     denials: int = 0

@@ -193,22 +193,42 @@ class Answers:
         An approval of the same bytes ends what was denied before it. Raises StateError.
         """
         mine = tuple(self.entries.effects_of(assessment))
-        said = command_hmac(self.folder.key(), request.command)
+        return self._denial(command_hmac(self.folder.key(), request.command), mine, request.target)
+
+    def times_denied(self, session: str) -> int:
+        """How often a person said no to what they denied last in a conversation, or to the same in other words.
+
+        0 when they denied nothing there. Of an answer to several requests at once each counts, but once. Raises
+        StateError.
+        """
         newest: Mapping[str, Any] | None = None
         count = 0
+        for entry in self._recent("denied"):
+            if entry.get("session") != session or not session:
+                continue
+            newest = newest or entry
+            if entry is not newest and not _is_same_answer(entry, newest):
+                break
+            denial = self._denial(entry.get("command_hmac"), _pairs(entry), entry.get("target"))
+            count = max(count, denial.count if denial is not None else 0)
+        return count
+
+    def _denial(self, said: object, mine: tuple[tuple[str, str], ...], target: object) -> Denial | None:
+        found: list[Mapping[str, Any]] = []
         for entry in self._recent("denied", "approved"):
-            if entry.get("target") != request.target:
+            if entry.get("target") != target:
                 continue
             is_same = entry.get("command_hmac") == said
             if entry["kind"] == "approved":
                 if is_same:
                     break
-            elif is_same or same(mine, _pairs(entry)):
-                newest = newest or entry
-                count += 1
-        if newest is None:
+            elif (is_same or same(mine, _pairs(entry))) and not any(_is_same_answer(entry, other) for other in found):
+                found.append(entry)
+        if not found:
             return None
-        return Denial(str(newest["at"]), str(newest.get("request") or ""), count, str(newest.get("reason") or ""))
+        newest = found[0]
+        reason = str(newest.get("reason") or "")
+        return Denial(str(newest["at"]), str(newest.get("request") or ""), len(found), reason)
 
     # ── freeze ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -367,6 +387,12 @@ def _require_approvable(item: ToApprove) -> None:
         raise UsageError("what cannot be undone needs --force", not_done="nothing was approved", hint="--force")
     if item.binding.fields.get("command") != item.request.command:
         raise ValueError("the binding is of another request")
+
+
+def _is_same_answer(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether one no of a person was to both: to steps of one plan, which is asked by one call."""
+    plan = (one.get("session"), one.get("call_id"))
+    return all(plan) and not one.get("request") and plan == (other.get("session"), other.get("call_id"))
 
 
 def _pairs(entry: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
