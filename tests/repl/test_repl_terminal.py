@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import signal
 import time
 
 import pytest
@@ -208,6 +210,82 @@ def test_ctrl_c_clears_then_asks_then_leaves(terminal):
     screen.wait_for("Ctrl-C again leaves")
     screen.keys("C-c")
     assert screen.exit_code() == 0
+
+
+def test_text_goes_to_the_editor_and_back(terminal, tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "%s and more\\nsecond line" "$(cat "$1")" > "$1"\n')
+    editor.chmod(0o755)
+    screen = terminal({"expect": "^words and more\nsecond line$", "text": "Read."}, environ={"VISUAL": str(editor)})
+    screen.type("words")
+    screen.wait_for("› words")
+    screen.keys("C-x", "C-e")
+    screen.wait_for("› words and more", "second line")
+    screen.keys("Enter")
+    screen.wait_for("Read.")
+
+
+def test_suspended_conversation_goes_on(work, tmp_path):
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"text": "Still here."}) + "\n")
+    line = f"{shlex.join(opsagent('--brain', f'script:{script}'))}; echo was suspended; fg"
+    screen = Tmux(["bash", "--norc", "-mc", line], cwd=work)
+    try:
+        screen.wait_for(WELCOME, READY)
+        screen.keys("C-z")
+        screen.wait_for("was suspended", READY)
+        screen.type("hello")
+        screen.wait_for("› hello")
+        screen.keys("Enter")
+        screen.wait_for("Still here.")
+    finally:
+        screen.close()
+
+
+def test_history_is_searched_and_goes_back(terminal):
+    screen = terminal(*({"text": f"Answer {number}."} for number in (1, 2)))
+    for number, text in enumerate(("restart the shop", "look at the disk"), 1):
+        screen.type(text)
+        screen.keys("Enter")
+        screen.wait_for(f"Answer {number}.", gone=["working"])
+    screen.keys("Up")
+    screen.wait_until(lambda shown: shown.split("\n")[-2].startswith("› look at the disk"), "the last text")
+    screen.keys("C-c")
+    screen.wait_until(lambda shown: shown.split("\n")[-2].strip() == "›", "an empty line")
+    screen.keys("C-r")
+    screen.wait_for("I-search")
+    screen.type("shop")
+    screen.wait_until(lambda shown: "restart the shop" in "\n".join(shown.split("\n")[-3:]), "the text with shop")
+    screen.keys("Enter")
+    screen.keys("C-c")
+
+
+def test_last_output_opens_whole(terminal):
+    screen = terminal({"calls": [{"tool": "bash", "arguments": {"command": "seq 1 12"}}]}, {"text": "Counted."})
+    screen.type("count")
+    screen.keys("Enter")
+    shown = screen.wait_for("Counted.", "11 more lines: ctrl-o", gone=["working"])
+    assert "│ 7" not in shown
+    screen.keys("C-o")
+    screen.wait_for("│ 7", "│ 12")
+
+
+def test_completion_is_taken_by_tab(terminal):
+    screen = terminal({"text": "Never asked."})
+    screen.type("/sess")
+    screen.wait_for("/sessions", "earlier conversations")
+    screen.keys("Tab", "Enter")
+    screen.wait_for("› /sessions", gone=["/sess\n"])
+
+
+def test_term_signal_ends_the_conversation_on_record(terminal, work, tmp_path):
+    screen = terminal({"calls": [{"tool": "bash", "arguments": {"command": "sleep 300"}}]})
+    screen.type("please")
+    screen.keys("Enter")
+    screen.wait_for("running")
+    os.kill(screen.pid(), signal.SIGTERM)
+    assert screen.exit_code() == 128 + signal.SIGTERM
+    assert [run.status for run in entries(tmp_path)[1].executions(limit=10).executions] == ["cancelled"]
 
 
 def test_unknown_slash_word_is_not_sent(terminal):
