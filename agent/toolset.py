@@ -323,5 +323,7 @@ class _Running:
 def _shown(answer: dict[str, Any], text: str) -> str:
     """What a shell shows of an answer: the output where there is one."""
     outputs = [answer[name] for name in ("stdout", "stderr", "content", "output", "answer") if answer.get(name)]
+    if isinstance(answer.get("difference"), list):  # of a file change: lines that begin with + - or a blank
+        outputs.append("\n".join(answer["difference"]))
     shown = "\n".join(one.rstrip("\n") for one in outputs if isinstance(one, str))
     return shown[:MOST_CHARACTERS] if shown else text

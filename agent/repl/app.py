@@ -174,7 +174,7 @@ class Repl:
         columns = self._columns()
         head = f"{tool.name}  {rows.what_of(tool.name, tool.arguments)}"
         self._pending.append(cut(line(render.visible_line(head), "tool"), columns))
-        self._pending += rows.output_rows("\n".join(shown), columns, diff=rows.is_diff(tool.output))
+        self._pending += rows.output_rows("\n".join(shown), columns, diff=rows.is_difference(tool))
         if hidden > 0:
             self._pending.append(line(f"  └ {hidden:,} more lines: /show {tool.execution}", "dim"))
         self.changed()

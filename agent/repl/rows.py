@@ -27,7 +27,7 @@ LIVE_TOOLS = 8
 LIVE_WORDS = 6
 """Rows of an answer that is not whole yet."""
 _SENTENCES = ("message", "not_done", "because")
-_DIFF_TOOLS = ("write", "edit", "ops_rollback")
+_DIFF_TOOLS = ("write", "edit")
 
 _MARKS = {
     "succeeded": ("✓", "done", ""),
@@ -64,7 +64,7 @@ SEVERITIES = {
 }
 END_WORDS = {
     1: ("failed", "the turn failed"),
-    3: ("confirm", "it waits for an approval"),
+    3: ("confirm", "it waits for an approval: /approve {}"),
     4: ("refused", "refused: nothing of it was run"),
     5: ("failed", "not run: what it changes could not be saved first"),
     6: ("danger", "a run with no end on record has to be looked at first: /executions"),
@@ -93,7 +93,7 @@ def rows_of(piece: Piece, columns: int) -> list[Line]:
         case tr.ErrorRow():
             return error_rows(piece.code, piece.message, piece.not_done, piece.hint, columns)
         case tr.EndRow():
-            return _end(piece.exit_code, columns)
+            return _end(piece, columns)
     raise AssertionError(f"no rows for {type(piece).__name__}")
 
 
@@ -184,10 +184,9 @@ def facts_in_words(text: str) -> str:
     return "\n".join([*words, rest] if rest else words)
 
 
-def is_diff(text: str) -> bool:
-    """Whether a text is a unified difference."""
-    head = text.split("\n", 3)
-    return len(head) > 2 and head[0].startswith("--- ") and head[1].startswith("+++ ") and head[2].startswith("@@")
+def is_difference(row: tr.ToolRow) -> bool:
+    """Whether the output of a tool is the difference that it made."""
+    return row.name in _DIFF_TOOLS and not row.output.startswith("{") and row.status != "error"
 
 
 # ── one kind of row each ─────────────────────────────────────────────────────────────────────────────────────────
@@ -246,7 +245,7 @@ def _finished_tool(row: tr.ToolRow, columns: int) -> list[Line]:
     if not text.strip():
         return rows
     lines = text.split("\n")
-    if row.name in _DIFF_TOOLS and is_diff(text):
+    if is_difference(row):
         rows += output_rows("\n".join(lines[:DIFF_LINES]), columns, diff=True)
         hidden = len(lines) - DIFF_LINES
     else:
@@ -299,11 +298,12 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else render.marker(char) for char in text)
 
 
-def _end(exit_code: int, columns: int) -> list[Line]:
-    if not exit_code:
+def _end(end: tr.EndRow, columns: int) -> list[Line]:
+    code = end.exit_code
+    if not code or (code == 3 and not end.requests):  # a change that was only spoken of waits for nobody
         return []
-    style, words = END_WORDS.get(exit_code, ("failed", f"the turn ended with {exit_code}"))
-    return wrap([(style, f"· {words}")], columns, rest=line("  "))
+    style, words = END_WORDS.get(code, ("failed", f"the turn ended with {code}"))
+    return wrap([(style, f"· {words.format(' '.join(end.requests))}")], columns, rest=line("  "))
 
 
 def _diff_style(text: str) -> str:

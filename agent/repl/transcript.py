@@ -116,6 +116,8 @@ class EndRow:
     """The end of a turn; drawn only where it is not a plain success."""
 
     exit_code: int
+    requests: tuple[str, ...] = ()
+    """What the turn wanted and still waits for a person."""
 
 
 Row = Person | Words | ToolRow | AskRow | FindingRow | NoteRow | ErrorRow | EndRow
@@ -346,7 +348,13 @@ def _usage(transcript: Transcript, event: ev.Usage) -> Transcript:
     )
 
 
+IN_THE_ANSWER = frozenset({"change.offline", "nothing_checked"})
+"""Errors of the runbooks whose whole text their answer says, too: for programs; a person is told once."""
+
+
 def _error(transcript: Transcript, event: ev.Error) -> Transcript:
+    if event.code in IN_THE_ANSWER and transcript.answer:
+        return _words_done(transcript)
     return add(_words_done(transcript), ErrorRow(event.code, event.message, event.not_done, event.hint))
 
 
@@ -359,7 +367,8 @@ def _turn_completed(transcript: Transcript, event: ev.TurnCompleted) -> Transcri
         elif isinstance(row, AskRow) and not row.outcome:
             row = replace(row, outcome="unanswered")
         rows.append(row)
-    return replace(transcript, rows=(*rows, EndRow(event.exit_code)), busy=False, exit_code=event.exit_code)
+    end = EndRow(event.exit_code, tuple(event.requests))
+    return replace(transcript, rows=(*rows, end), busy=False, exit_code=event.exit_code)
 
 
 def _words_done(transcript: Transcript) -> Transcript:

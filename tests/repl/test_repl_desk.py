@@ -227,3 +227,23 @@ def test_nothing_of_another_world_is_left_open(seat):
     one = seat({"text": "hi"})
     with pytest.raises(UsageError):
         one.world.open(brain="nobody")
+
+
+def test_an_edit_shows_its_difference_before_and_after_the_yes(seat):
+    edit = {"tool": "write", "arguments": {"path": "app.conf", "content": "workers=4\n"}}
+    one = seat(
+        {"calls": [edit]},
+        {
+            "expect": '"request": "(?P<request>a-[a-z0-9]+)"',
+            "calls": [{"tool": "ops_approve", "arguments": {"request": "${request}"}}],
+        },
+        {"calls": [edit]},
+        {"text": "Finished."},
+    )
+    with open(os.path.join(one.world.cwd, "app.conf"), "w") as file:
+        file.write("workers=0\n")
+    one.asked("please")
+    one.answer("yes")
+    one.pump()
+    assert one.shown().count("  │ -workers=0\n  │ +workers=4") == 2, one.shown()
+    assert one.desk.transcript.tools[-1].status == "succeeded"
