@@ -6,7 +6,7 @@ PYTEST = "$(PYTHON)" -m pytest -n $(WORKERS) --dist worksteal
 WORKERS ?= 2
 CODE = .
 
-.PHONY: check lint types docs-check test dangerous hosts inspector bench docs lock format
+.PHONY: check lint types docs-check test dangerous hosts inspector acp-sdk bench docs lock format
 
 check: lint types docs-check test
 
@@ -38,11 +38,18 @@ hosts: environment
 	"$(PYTHON)" -m tests.hosts.mcp_conformance
 	"$(PYTHON)" -m tests.hosts.mcp_fuzz
 	"$(PYTHON)" -m tests.hosts.claude_code_hook
+	"$(PYTHON)" -m tests.hosts.acp_sdk
+	"$(PYTHON)" -m tests.hosts.acpx
 
 # The MCP server as the official Inspector's command line sees it, in both eras of the protocol.
 inspector: environment
 	./opsagent --version
 	"$(PYTHON)" -m tests.hosts.mcp_inspector
+
+# The editor's side as the official SDK of the Agent Client Protocol plays it, every frame against its schema.
+acp-sdk: environment
+	./opsagent --version
+	"$(PYTHON)" -m tests.hosts.acp_sdk
 
 # Ratios against a bare interpreter and other measures; prints, never fails.
 bench: environment
