@@ -77,11 +77,8 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
 
     shown = judged_now()
     is_irreversible = bool(shown.ask.must_type)
-    if call.confirm is None:
-        return Settled(wanted.id, UNANSWERED, False, NO_WAY_TO_ASK, is_irreversible, None)
-    if (signer := guard.ledger.answers.signer) and call.shell in WIRES:
-        because = f"an approval here needs a signature of {signer}, which is made on a terminal"
-        return Settled(wanted.id, UNANSWERED, False, because, is_irreversible, None)
+    if why_not := no_way_to_ask(guard, call):
+        return Settled(wanted.id, UNANSWERED, False, why_not, is_irreversible, None)
     answer = answered(shown.ask, call)
     if answer.consent == ELSEWHERE:
         return _settled_elsewhere(wanted.id, guard, is_irreversible)
@@ -100,6 +97,15 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
         )
     (stamp,) = guard.ledger.answers.approve([now.to_approve()], consent_of(answer, call), ttl_s=ttl_s, uses=answer.uses)
     return Settled(wanted.id, APPROVED, True, "", is_irreversible, stamp)
+
+
+def no_way_to_ask(guard: Guard, call: Call) -> str:
+    """Why no approval can be given through this caller, "" when one can. Nobody is asked for a yes that cannot count."""
+    if call.confirm is None:
+        return NO_WAY_TO_ASK
+    if (signer := guard.ledger.answers.signer) and call.shell in WIRES:
+        return f"an approval here needs a signature of {signer}, which is made on a terminal"
+    return ""
 
 
 def elsewhere(request_id: str, guard: Guard) -> Answer | None:

@@ -130,6 +130,9 @@ def _require_file(path: str) -> None:
             not_done="nothing was read",
             hint=f"ops_exec: ls -la -- {joined([path])}",
         )
+    if not stat.S_ISREG(mode):
+        # A device can have a line without an end, and a pipe waits for its writer.
+        raise CannotRead(f"{ascii(path)[1:-1]} is no regular file", not_done="nothing was read")
 
 
 def _through_the_guard(guard: execution.Guard, call: Call, path: str, offset: int, limit: int) -> JSON:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import core
 import execution
-from capabilities.asking import ASK_TIMEOUT_S, NO_WAY_TO_ASK, answered, because_of, consent_of, later
+from capabilities.asking import ASK_TIMEOUT_S, answered, because_of, consent_of, later, no_way_to_ask
 from capabilities.ops import COMMAND, answer_schema, exec_tool
 from capabilities.questions import Wanted, holds_words, prepared
 from capabilities.registry import JSON, Tool, hints_of, parameters
@@ -97,8 +97,8 @@ def _asked(changes: Sequence[Request], guard: execution.Guard, call: Call) -> tu
         holds = holds_words(DEFAULT_TTL_S)
         return [prepared(Wanted(one), guard, force=False, holds=holds, expires_at=expires_at) for one in changes]
 
-    if call.confirm is None:
-        return _not_run(Status.NEEDS_STAMP, NO_WAY_TO_ASK), ()
+    if why_not := no_way_to_ask(guard, call):
+        return _not_run(Status.NEEDS_STAMP, why_not), ()
     shown = judged_now()
     first, *others = (one.ask for one in shown)
     answer = answered(replace(first, also=tuple(others)), call)

@@ -224,3 +224,21 @@ def test_client_over_a_wire_is_sent_to_a_terminal_and_nobody_is_asked_in_vain(tm
     told = answer_of(approve_tool(guard, call_in(tmp_path, confirm=Never())), command="touch a")
     assert (told["status"], told["next"]) == ("needs_stamp", f"opsx approve {told['request']}")
     assert f"needs a signature of {PRINCIPAL}" in told["because"]
+
+
+def test_plan_over_a_wire_is_sent_to_a_terminal_too(tmp_path, signatures):
+    import dataclasses
+
+    from capabilities.plans import plan_tool
+    from tests.capabilities.world import asked as answer_of
+    from tests.capabilities.world import call_in, guard_in
+
+    class Never:
+        def ask(self, ask, **more):
+            raise AssertionError("asked in vain")
+
+    guard = guard_in(tmp_path)
+    guard = dataclasses.replace(guard, ledger=ledger_in(tmp_path / "signed", house=House(signatures=signatures)))
+    steps = [{"command": "touch a"}, {"command": "touch b"}]
+    told = answer_of(plan_tool(guard, call_in(tmp_path, confirm=Never())), steps=steps)
+    assert told["status"] == "needs_stamp" and f"needs a signature of {PRINCIPAL}" in told["because"]

@@ -166,12 +166,13 @@ def test_arguments_that_do_not_fit_are_named(tool, arguments):
         asked(tool(), **arguments)
 
 
-def test_a_device_is_no_file_to_read_at_once(tool, tmp_path):
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
+@pytest.mark.parametrize("path", ["fifo", "/dev/zero", "/dev/null", "zero"])
+def test_what_is_no_regular_file_has_no_lines(tool, tmp_path, path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "zero").symlink_to("/dev/zero")
     guard = guard_in(tmp_path)
-    got = asked(tool(guard), path="fifo")
-    assert (got["status"], got["level"]) == ("needs_stamp", "R2")
+    with pytest.raises(CannotRead, match="no regular file"):
+        asked(tool(guard), path=path)
     assert guard.target.asked == []
 
 
