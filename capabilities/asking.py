@@ -100,7 +100,7 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
 
 
 def no_way_to_ask(guard: Guard, call: Call) -> str:
-    """Why no approval can be given through this caller, "" when one can. Nobody is asked for a yes that cannot count."""
+    """Why no approval can be given through this caller, "" when one can. Nobody is asked for what cannot count."""
     if call.confirm is None:
         return NO_WAY_TO_ASK
     if (signer := guard.ledger.answers.signer) and call.shell in WIRES:
