@@ -133,6 +133,10 @@ def _key_line(line: str, at: int, end: int, after: int, kind: str, masked: bool,
         if body[:4] != "----" and (run := _RUN.re.search(line, 0, close.start())):
             cuts.append((at + run.start(), at + close.start(), MASK))
         return 2, masked
+    if kind == "pem" and (start := _START.re.search(line)):
+        # The key before was cut off; what begins here is another block.
+        cuts.extend((at + run.start(), at + run.end(), MASK) for run in _RUN.re.finditer(line, 0, start.start()))
+        return 1, masked
     if body == MASK.strip(_TRIM):
         if masked:
             cuts.append((at, after, ""))

@@ -235,7 +235,7 @@ def test_a_file_over_the_limit_ends_its_writer(run):
 
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
 def test_timeout_ends_the_whole_group(run, trap):
-    result = run(f"echo begun; {trap}sleep 812.5 & sleep 812.5; wait", timeout_s=0.5)
+    result = run(f"echo begun; {trap}sleep 812.5 & sleep 812.5; wait", timeout_s=2)
     assert (result.timed_out, result.cancelled, result.stdout.text) == (True, False, "begun\n")
     assert result.exit_code in (143, 137)
     assert running("sleep\0812.5") == []
@@ -273,10 +273,11 @@ def test_a_token_that_is_set_already_starts_nothing(run, token, tmp_path):
     ],
 )
 def test_nothing_survives_the_end(run, way):
+    before = dead_children()  # what an earlier test left in mid-work on purpose
     result = run(f"{way}\nsleep 0.1; echo done")
     assert (result.exit_code, result.stdout.text) == (0, "done\n")
     assert running("sleep\0814.5") == []
-    assert dead_children() == []
+    assert set(dead_children()) <= set(before)
 
 
 def test_a_background_process_of_one_run_is_not_taken_from_another(run):
@@ -292,13 +293,14 @@ def test_a_background_process_of_one_run_is_not_taken_from_another(run):
 
 
 def test_an_approved_command_may_leave_a_service_behind(run):
+    before = dead_children()
     result = run("sleep 815.5 & echo done", profile=Profile.NONE)
     left = running("sleep\0815.5")
     for pid in left:
         os.kill(pid, 9)
     assert len(left) == 1
     run("true")
-    assert dead_children() == []
+    assert set(dead_children()) <= set(before)
     assert (result.exit_code, result.enforced, result.interference) == (0, "none", None)
     assert "a background process still held the output; what it writes from now on is not read" in result.notes
 

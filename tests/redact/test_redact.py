@@ -69,6 +69,14 @@ def test_planted_secrets_survive_no_chunking(forms, between, sizes):
     assert REDACTOR.text(once) == once
 
 
+@pytest.mark.parametrize(("text", "secret"), [form[1:] for form in FORMS], ids=[form[0] for form in FORMS])
+def test_key_that_was_cut_off_hides_no_secret_after_it(text, secret):
+    both = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{'b3BlbnNzaC1rZXk' * 4}\n\n{text}\n"
+    shown = REDACTOR.text(both)
+    assert not survives(secret, shown)
+    assert not survives(secret, streamed(REDACTOR, both, [1]))
+
+
 PIECES = st.sampled_from(
     ["password", "token", "=", ": ", '"', "'", "\n", "  ", "-", "\\", "[REDACTED]", "://", "@", "a", "7x", "|", "data:", "kéy",
      "\x1b[1m", "密码", "-----BEGIN PRIVATE KEY-----", "value", "name", "$", ",", "Bearer ", "secret", "<", ">", "{", "}", "\udcff"]
