@@ -84,14 +84,20 @@ def foreseen(plan: SnapshotPlan, world: World, *, limits: Limits | None = None) 
         taken = capture(plan.items, limits=limits, outputs=outputs, leave_out=(*plan.leave_out, own))
     except SnapshotImpossible as error:
         return Foreseen(problem=error.message)
-    kept = [node for node in taken.nodes if node.path not in taken.secrets]
-    at = {node.path: node for node in kept}
+    at = {node.path: node for node in taken.nodes if node.path not in taken.secrets}
+    kept = [node for node in at.values() if not node.meta]
     roots = tuple(
         (at[root], sum(1 for node in kept if node.path == root or node.path.startswith(root.rstrip("/") + "/")))
         for root in taken.roots
         if root in at
     )
-    return Foreseen(roots, tuple(name for name, _ in plan.commands), tuple(sorted(taken.secrets)), taken.unsaved)
+    names = tuple(name for name, _ in plan.commands)
+    alone = [node for node in taken.nodes if node.meta]
+    metadata = tuple(
+        (at[root], sum(1 for node in alone if node.path == root or node.path.startswith(root.rstrip("/") + "/")))
+        for root in taken.metadata_roots
+    )
+    return Foreseen(roots, names, tuple(sorted(taken.secrets)), taken.unsaved, metadata)
 
 
 def record_after(snapshot: str, world: World) -> str:
@@ -100,11 +106,11 @@ def record_after(snapshot: str, world: World) -> str:
     Never raises: the run is over. A rollback then says that it cannot tell who changed what.
     """
     from guard.errors import GuardError
-    from guard.hands.capture import survey
+    from guard.hands.capture import survey_of
 
     try:
         manifest = world.ledger.snapshots.load(snapshot)
-        nodes = survey(manifest.roots, recursive=manifest.recursive, left_out=manifest.left_out)
+        nodes = survey_of(manifest)
         world.ledger.snapshots.record_after(snapshot, nodes)
     except GuardError as error:
         return f"how things stand now is not on record: {error.message}"
@@ -124,12 +130,12 @@ def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflict
         StateBusy: a rollback of it is going on.
         SnapshotImpossible: a path cannot be looked at.
     """
-    from guard.hands.capture import secret_by_mask, survey
+    from guard.hands.capture import secret_by_mask, survey_of
     from guard.ledger.plans import rollback_plan
 
     manifest = _manifest(of, world)
     after = world.ledger.snapshots.after(manifest.id)
-    now = survey(manifest.roots, recursive=manifest.recursive, left_out=manifest.left_out)
+    now = survey_of(manifest)
     unfinished = _unfinished(manifest.id, world)
     found = rollback_plan(
         of,
@@ -141,7 +147,8 @@ def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflict
         resumed=bool(unfinished),
     )
     is_secret = secret_by_mask()
-    unkept = tuple(step.path for step in found.work if step.now.kind == FILE and is_secret(step.path))
+    contents = [step for step in found.work if step.now.kind == FILE and not step.before.meta]
+    unkept = tuple(step.path for step in contents if is_secret(step.path))
     lost = [f"{path} is on the list of secrets: what is there now is not kept" for path in unkept]
     own = world.ledger.snapshots.state_path()
     cut_out = [
@@ -162,7 +169,7 @@ def differences(plan: RollbackPlan, world: World) -> tuple[tuple[Step, str], ...
             if step.action == Action.NONE and step.state not in CONFLICTS:
                 continue
             before = pack.read(step.before.sha256, DIFF_BYTES) if step.before.saved else None
-            now = read_small(step.now, DIFF_BYTES)
+            now = None if step.before.meta else read_small(step.now, DIFF_BYTES)
             shown.append((step, difference(step, before, now, world.redactor.text)))
     return tuple(shown)
 
@@ -244,7 +251,7 @@ def apply(
     """
     from guard.hands import restore
     from guard.hands.capture import capture
-    from guard.ledger.plans import paths_of_work
+    from guard.ledger.plans import items_of_work
 
     if plan_consented.conflicts and not plan_consented.leave_conflicts:
         return RolledBack(Status.REFUSED, plan_consented)
@@ -259,7 +266,7 @@ def apply(
         )
     ledger = world.ledger
     execution = ledger.new_execution()
-    taken = capture([PlanItem("path", path) for path in paths_of_work(fresh)])
+    taken = capture(items_of_work(fresh))
     own = ledger.snapshots.save(taken, execution=execution, reason="rollback")
     unfinished = _unfinished(fresh.snapshot, world)
     ledger.begin(

@@ -31,7 +31,7 @@ def listed_object(listed: Listed, redact: Callable[[str], str]) -> dict[str, Any
         "target": manifest.target,
         "paths": len(manifest.nodes),
         "pack_bytes": manifest.pack_bytes,
-        "roots": [redact(root) for root in manifest.roots[:LISTED_NODES]],
+        "roots": [redact(root) for root in manifest.named[:LISTED_NODES]],
     }
 
 
@@ -45,7 +45,7 @@ def snapshot_object(manifest: Manifest, redact: Callable[[str], str]) -> dict[st
         "reason": manifest.reason,
         "target": manifest.target,
         "uid": manifest.uid,
-        "roots": [redact(root) for root in manifest.roots[:LISTED_NODES]],
+        "roots": [redact(root) for root in manifest.named[:LISTED_NODES]],
         "left_out": [redact(path) for path in manifest.left_out],
         "unsaved": [redact(text) for text in manifest.unsaved],
         "pack_bytes": manifest.pack_bytes,
@@ -80,6 +80,7 @@ def created_object(manifest: Manifest, redact: Callable[[str], str]) -> dict[str
 def foreseen_words(foreseen: Foreseen) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What would be saved and what would not, as texts for who is asked to approve. Not redacted."""
     saved = [_root_words(node, count) for node, count in foreseen.roots]
+    saved += [f"{_metadata_words(node)} of {_root_words(node, count)}" for node, count in foreseen.metadata]
     saved += [f"what the read {name} says" for name in foreseen.outputs]
     missed = [f"the content of {path}: a secret, so only a hash is kept" for path in foreseen.hash_only]
     missed += foreseen.unsaved
@@ -91,6 +92,11 @@ def foreseen_words(foreseen: Foreseen) -> tuple[tuple[str, ...], tuple[str, ...]
 def kind_words(node: Node) -> str:
     """A path with the right word for what it is."""
     return f"{_KINDS.get(node.kind, node.kind)} {node.path}"
+
+
+def _metadata_words(node: Node) -> str:
+    more = (["times"] if node.atime_ns >= 0 else []) + (["flags"] if node.flags >= 0 else [])
+    return " and ".join((", ".join(["owner", "mode", *(["attributes"] if more else [])]), *(more or ["attributes"])))
 
 
 def _root_words(node: Node, count: int) -> str:
@@ -164,5 +170,6 @@ def _node_object(node: Node, redact: Callable[[str], str]) -> dict[str, Any]:
         "sha256": node.sha256 or None,
         "link": redact(node.link) or None,
         "saved": node.saved,
+        "metadata_only": node.meta,
         "attributes": [name for name, _ in node.xattrs],
     }

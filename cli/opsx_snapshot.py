@@ -118,8 +118,8 @@ def list_all(parsed: Parsed, words: list[str]) -> int:
             write(f"! {one.id:14} {safe(one.problem)}\n")
             continue
         manifest = one.manifest
-        roots = ", ".join(one_line(root) for root in manifest.roots[:3])
-        more = f" and {len(manifest.roots) - 3} more" if len(manifest.roots) > 3 else ""
+        roots = ", ".join(one_line(root) for root in manifest.named[:3])
+        more = f" and {len(manifest.named) - 3} more" if len(manifest.named) > 3 else ""
         size = f"{len(manifest.nodes)} paths, {manifest.pack_bytes:,} bytes"
         write(f"  {one.id:14} {manifest.at[:19]}Z  {manifest.execution or manifest.reason:14} {size}: {roots}{more}\n")
     if not listed:

@@ -20,7 +20,8 @@ KINDS = frozenset((FILE, DIRECTORY, SYMLINK, FIFO, DEVICE, ABSENT))
 SOCKET = "socket"
 BLOCK = "block"
 BLOCKED = "blocked"
-"""Met when looking again: a socket, a block device, a path whose folder cannot be entered safely."""
+"""Met when looking again, and where metadata is all that is kept: a socket, a block device. `blocked` is a path whose
+folder cannot be entered safely."""
 
 CLOSED = "closed"
 
@@ -56,9 +57,18 @@ class Node:
     ctime_ns: int = 0
     saved: bool = False
     """The content is in the pack. False for all but files, and for files that hold secrets: these keep a hash."""
+    meta: bool = False
+    """The content is no part of it: owner, mode and attributes are all that is kept and compared."""
+    atime_ns: int = -1
+    """Time of access, where times are a part of it; else -1."""
+    flags: int = -1
+    """Inode flags that chattr(1) can set, where they are a part of it; else -1."""
 
     def looks_like(self, other: Node) -> bool:
         """Equal in all that a rollback brings back but the times: kind, content, owner, mode, attributes."""
+        if self.meta or other.meta:
+            same_mode = self.mode == other.mode or self.kind == SYMLINK
+            return self.kind == other.kind and same_mode and self._bare()[1:] == other._bare()[1:]
         if self.kind == other.kind == FILE:
             return self._bare() == other._bare() and self.same_content(other)
         return self.identity() == other.identity()
@@ -72,7 +82,7 @@ class Node:
         return self.same_inode(other) and (self.size, self.mtime_ns) == (other.size, other.mtime_ns)
 
     def _bare(self) -> tuple[object, ...]:
-        return (self.mode, self.uid, self.gid, self.xattrs)
+        return (self.mode, self.uid, self.gid, self.xattrs, self.flags)
 
     def identity(self) -> tuple[object, ...]:
         """What a plan's digest binds of it: no sizes and no times."""
@@ -81,7 +91,8 @@ class Node:
         if self.kind == SYMLINK:
             # The kernel gives every link mode 0777 and ignores it (symlink(7)).
             return (SYMLINK, self.uid, self.gid, self.link)
-        return (self.kind, self.mode, self.uid, self.gid, self.sha256, self.xattrs, self.rdev)
+        flags = (self.flags,) if self.flags >= 0 else ()
+        return (self.kind, self.mode, self.uid, self.gid, self.sha256, self.xattrs, self.rdev, *flags)
 
     def same_inode(self, other: Node) -> bool:
         """The same thing on the disk, whatever became of its content."""
@@ -302,13 +313,15 @@ class Foreseen:
     """Secret files: their content would not be kept."""
     unsaved: tuple[str, ...] = ()
     """Things of the plan that no hand can save, as sentences."""
+    metadata: tuple[tuple[Node, int], ...] = ()
+    """As `roots`, of paths of which owner, mode and attributes would be kept, and no content."""
     problem: str = ""
     """Why it cannot be made, so that nothing would run; then all else is empty."""
 
     @property
     def paths(self) -> int:
         """How many paths a rollback could bring back."""
-        return sum(count for _, count in self.roots)
+        return sum(count for _, count in (*self.roots, *self.metadata))
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +355,18 @@ class Manifest:
     @property
     def hash_only(self) -> tuple[Node, ...]:
         """Files whose content was not kept: a rollback sees that one changed, and cannot put it back."""
-        return tuple(node for node in self.nodes if node.kind == FILE and not node.saved)
+        return tuple(node for node in self.nodes if node.kind == FILE and not node.saved and not node.meta)
+
+    @property
+    def metadata(self) -> tuple[Node, ...]:
+        """Nodes that are looked at one by one: their content is no part of it, or more than usual is."""
+        return tuple(node for node in self.nodes if node.meta or node.flags >= 0)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Its roots, and the topmost paths of which only the metadata is kept: what people know it by."""
+        alone = {node.path for node in self.nodes if node.meta}
+        return (*self.roots, *sorted(path for path in alone if path.rpartition("/")[0] not in alone))
 
     @property
     def absences(self) -> tuple[Node, ...]:

@@ -33,7 +33,7 @@ OURS = (
 )
 # What the judge may import of the guard, pure and light; then what else is only values.
 HOT = ("guard.types", "guard.errors", "guard.quoting", "guard.exact")
-VALUES = (*HOT, "guard.saved", "guard.bound", "guard.keeping", "guard.filechange")
+VALUES = (*HOT, "guard.saved", "guard.metadata", "guard.bound", "guard.keeping", "guard.filechange")
 
 # Pure services of the guard that every wing may use.
 SERVICES = ("guard.ports", "guard.clock", "guard.redact", "guard.redaction", "guard.render")

@@ -14,10 +14,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from guard.errors import SnapshotImpossible
 from guard.hands.contents import impossible, read_file
 from guard.hands.environment import home
 from guard.hands.files import READ, Folder, Located, NoFolder, Unsafe, Walker, join, xattrs_of
+from guard.hands.metadata import MetadataLooker, read_metadata, seen
+from guard.hands.metadata import unreadable as _cannot_read
+from guard.metadata import wanted_of
 from guard.saved import (
     ABSENT,
     BLOCK,
@@ -35,9 +37,9 @@ from guard.saved import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from guard.saved import Output, Sink
+    from guard.saved import Manifest, Output, Sink
     from guard.types import PlanItem
 
 HARMLESS_DEVICES = frozenset(((1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0)))
@@ -72,6 +74,8 @@ class Capture:
     """Paths that a person chose not to save."""
     secrets: frozenset[str] = frozenset()
     """Paths whose content is hashed only."""
+    metadata_roots: tuple[str, ...] = ()
+    """Real paths of which the metadata alone is kept, as they were named."""
     lenient: bool = False
     """What cannot be read keeps what is known of it."""
 
@@ -85,15 +89,19 @@ class Capture:
             return tuple(self._read_one(walker, node, sink) for node in self.nodes)
 
     def _read_one(self, walker: Walker, node: Node, sink: Sink | None) -> Node:
-        if node.kind in (ABSENT, BLOCKED, SYMLINK):
+        if node.kind in (ABSENT, BLOCKED) or (node.kind == SYMLINK and not node.meta):
             return node
         parent, name = os.path.split(node.path)
         try:
             folder = walker.folder(parent)
             with folder.acting(node.uid):
+                if node.meta:
+                    return read_metadata(folder, name, node)
                 if node.kind != FILE:
-                    return replace(node, xattrs=_xattrs_by_path(folder, name, node))
-                return read_file(folder, name, node, sink, keep=node.path not in self.secrets)
+                    found = replace(node, xattrs=_xattrs_by_path(folder, name, node))
+                else:
+                    found = read_file(folder, name, node, sink, keep=node.path not in self.secrets)
+                return found if node.flags < 0 else replace(found, flags=read_metadata(folder, name, node).flags)
         except Unsafe as error:
             raise impossible(error.path, error.why, error.hint) from None
         except PermissionError as error:
@@ -121,8 +129,8 @@ def capture(
 
     Args:
         items: `file` (a folder with all that is below it; a link with what it points to) or, not beside these,
-            `path` (exactly that real path); of other kinds those that are in `outputs` count as saved, the rest is
-            said in `unsaved`.
+            `path` (exactly that real path); the kinds of `guard.metadata`, of which the content is not kept; of other
+            kinds those that are in `outputs` count as saved, the rest is said in `unsaved`.
         outputs: what commands and services said, captured by the caller.
         leave_out: paths that a person chose not to save (`--no-snapshot-of`).
         is_secret: paths whose content must not be copied; by default the sandbox's list of secret files.
@@ -133,19 +141,27 @@ def capture(
     unsaved = tuple(
         f"the state of {item.kind} {item.object} is not saved"
         for item in items
-        if item.kind not in ("file", "path") and (item.kind, item.object) not in kept
+        if item.kind not in ("file", "path") and wanted_of(item.kind) is None and (item.kind, item.object) not in kept
     )
-    recursive = not any(item.kind == "path" for item in items)
+    recursive = not any(item.kind == "path" or item.kind.endswith("-path") for item in items)
     looker = _Looker(limits or Limits(), recursive, leave_out)
+    alone = MetadataLooker(limits or Limits(), looker.left_out)
     with Walker() as walker:
         for item in items:
             if item.kind == "path":
                 looker.add_exact(walker, item.object)
             elif item.kind == "file":
                 looker.add_root(walker, item.object)
+            elif (wanted := wanted_of(item.kind)) is not None:
+                alone.add(walker, item.object, wanted)
+        for path in alone.absent:
+            looker.add_root(walker, path)
+        for path in alone.privileged:
+            looker.add_exact(walker, path)
+    looker.join(alone.found)
     nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
     secret = is_secret or secret_by_mask()
-    secrets = frozenset(node.path for node in nodes if node.kind == FILE and secret(node.path))
+    secrets = frozenset(node.path for node in nodes if node.kind == FILE and not node.meta and secret(node.path))
     if recursive:
         # Putting back exactly some paths never writes through another name, so names outside do not matter then.
         looker.check(nodes)
@@ -155,15 +171,21 @@ def capture(
         data_bytes=looker.data_bytes,
         recursive=recursive,
         outputs=tuple(outputs),
-        unsaved=unsaved,
+        unsaved=(*unsaved, *alone.unsaved),
         left_out=looker.left_out,
         secrets=secrets,
+        metadata_roots=tuple(path for path in alone.roots if looker.found[path].meta),
         lenient=not recursive,
     )
 
 
 def survey(
-    roots: Iterable[str], *, recursive: bool = True, left_out: Iterable[str] = (), limits: Limits | None = None
+    roots: Iterable[str],
+    *,
+    recursive: bool = True,
+    left_out: Iterable[str] = (),
+    limits: Limits | None = None,
+    metadata: Iterable[Node] = (),
 ) -> tuple[Node, ...]:
     """How a snapshot's paths stand now, contents hashed: the state after a change, or before a rollback.
 
@@ -171,6 +193,8 @@ def survey(
     a node of its kind, hard links may lead outside, and a path whose folder became a link or can be written by
     others is `blocked`.
 
+    Args:
+        metadata: nodes of which the same is looked at now as then: metadata alone, or inode flags besides.
     Raises:
         SnapshotImpossible: a path cannot be looked at.
     """
@@ -178,8 +202,15 @@ def survey(
     with Walker() as walker:
         for root in roots:
             looker.add_exact(walker, root)
+        for then in metadata:
+            looker.add_again(walker, then)
     nodes = tuple(sorted(looker.found.values(), key=lambda node: node.path.split("/")))
     return Capture(tuple(looker.roots), nodes, looker.data_bytes, recursive, lenient=True).read(None)
+
+
+def survey_of(manifest: Manifest) -> tuple[Node, ...]:
+    """How everything that a snapshot holds stands now. Raises SnapshotImpossible."""
+    return survey(manifest.roots, recursive=manifest.recursive, left_out=manifest.left_out, metadata=manifest.metadata)
 
 
 def read_small(node: Node, limit_bytes: int) -> bytes | None:
@@ -262,6 +293,42 @@ class _Looker:
             self.found[path] = Node(path, BLOCKED, link=str(error))
         except OSError as error:
             raise _cannot_read(path, error) from None
+
+    def add_again(self, walker: Walker, then: Node) -> None:
+        """Adds what stands now at the path of a node of which the metadata counts."""
+        parent, name = os.path.split(then.path)
+        found = self.found.get(then.path)
+        if found is not None:
+            flags = 0 if then.flags >= 0 and found.kind in (FILE, DIRECTORY) else -1
+            self.found[then.path] = replace(found, flags=flags)
+            return
+        try:
+            folder = walker.folder(parent)
+            with folder.acting():
+                info = folder.stat(name)
+                if info is None:
+                    self.found[then.path] = absent(then.path)
+                    return
+                node = seen(folder, name, info, times=then.atime_ns >= 0, flags=then.flags >= 0)
+                closed = node.kind == DIRECTORY and not os.access(
+                    name, os.X_OK, dir_fd=folder.fd, effective_ids=True, follow_symlinks=False
+                )
+            self.found[then.path] = replace(node, link=CLOSED) if closed else node
+        except (FileNotFoundError, NoFolder):
+            self.found[then.path] = absent(then.path)
+        except Unsafe as error:
+            self.found[then.path] = Node(then.path, BLOCKED, link=str(error), meta=True)
+        except OSError as error:
+            if not any(node.link == CLOSED and then.path.startswith(path + "/") for path, node in self.found.items()):
+                raise _cannot_read(then.path, error) from None
+
+    def join(self, alone: Mapping[str, Node]) -> None:
+        """Adds paths of which the metadata alone counts; of those that are kept in full, flags count besides."""
+        for path, node in alone.items():
+            full = self.found.get(path)
+            self.found[path] = node if full is None else replace(full, flags=node.flags)
+        if len(self.found) > self._limits.entries:
+            raise impossible(max(alone), f"is one path too many: a snapshot holds at most {self._limits.entries:,}")
 
     def _add_located(self, walker: Walker, located: Located, through: int) -> None:
         if located.info is None:
@@ -367,9 +434,9 @@ class _Looker:
 
     def check(self, nodes: Sequence[Node]) -> None:
         """Refuses files with names outside: a change of one shows under names that were not looked at."""
-        names = Counter((node.dev, node.ino) for node in nodes if node.kind == FILE)
+        names = Counter((node.dev, node.ino) for node in nodes if node.kind == FILE and not node.meta)
         for node in nodes:
-            if node.kind == FILE and node.nlink > names[node.dev, node.ino]:
+            if node.kind == FILE and not node.meta and node.nlink > names[node.dev, node.ino]:
                 outside = node.nlink - names[node.dev, node.ino]
                 count = "another name" if outside == 1 else f"{outside} other names"
                 raise impossible(node.path, f"has {count} (hard links) outside of what is saved")
@@ -411,8 +478,3 @@ def secret_by_mask() -> Callable[[str], bool]:
         return path in exact or any(path.startswith(mask + "/") for mask in present)
 
     return secret
-
-
-def _cannot_read(path: str, error: OSError) -> SnapshotImpossible:
-    hint = "" if error.errno not in (errno.EACCES, errno.EPERM) else "run opsagent as root for this"
-    return impossible(path, f"cannot be read: {os.strerror(error.errno or 0)}", hint)

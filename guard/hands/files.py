@@ -375,9 +375,13 @@ def chown_handle(fd: int, uid: int, gid: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def touch_handle(fd: int, mtime_ns: int) -> None:
-    """Sets the modification time of what an O_PATH descriptor holds. Raises OSError where the kernel cannot."""
-    times = (ctypes.c_long * 4)(0, _UTIME_OMIT, mtime_ns // 1_000_000_000, mtime_ns % 1_000_000_000)
+def touch_handle(fd: int, mtime_ns: int, atime_ns: int | None = None) -> None:
+    """Sets the times of what an O_PATH descriptor holds; that of access stays where it is None.
+
+    Raises OSError where the kernel cannot.
+    """
+    accessed = (0, _UTIME_OMIT) if atime_ns is None else divmod(atime_ns, 1_000_000_000)
+    times = (ctypes.c_long * 4)(*accessed, *divmod(mtime_ns, 1_000_000_000))
     if _libc.utimensat(fd, b"", times, _AT_EMPTY_PATH | 0x100) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -21,14 +21,13 @@ from guard.hands.files import (
     READ,
     Unsafe,
     Walker,
-    chown_handle,
     exchange,
     rename_new,
-    set_xattrs,
-    touch_handle,
     user_name,
 )
-from guard.saved import ABSENT, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
+from guard.hands.metadata import HANDLE, PINNING_FLAGS, set_flags
+from guard.hands.setting import as_is, same_metadata, set_by_handle, set_metadata, unpin
+from guard.saved import ABSENT, CONFLICTS, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,7 +40,6 @@ CONFLICT = "conflict"
 FAILED = "failed"
 
 _TEMPORARY = ".opsx-"
-_HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _REASONS = {
     errno.EPERM: "is not permitted",
@@ -118,6 +116,8 @@ class _Restorer:
             with folder.acting(_owner_of_work(step)):
                 if parent not in self._touched:
                     self._sweep(folder)
+                if step.now.flags >= 0 and step.now.flags & PINNING_FLAGS:
+                    step = self._unpinned(folder, name, step)
                 self._check(folder, name, step)
                 _WORK[step.action](self, folder, name, step)
                 self._touched[parent] = None
@@ -137,7 +137,8 @@ class _Restorer:
         with_more = {os.path.dirname(step.path) for step in plan.steps if step.state == State.EXTRA}
         for step in plan.steps:
             quiet = step.action == Action.NONE and step.state in (State.BACK, State.UNCHANGED)
-            if quiet and step.before.kind == DIRECTORY and step.path in self._touched and step.path not in with_more:
+            full = step.before.kind == DIRECTORY and not step.before.meta
+            if quiet and full and step.path in self._touched and step.path not in with_more:
                 self._folders[step.path] = (step.before, (step.now.dev, step.now.ino))
         failed = []
         for path in sorted(self._folders, key=lambda path: path.count("/"), reverse=True):
@@ -145,13 +146,18 @@ class _Restorer:
             try:
                 parent, name = os.path.split(path)
                 folder = self._walker.folder(parent)
-                with folder.acting(node.uid):
+                with folder.acting(os.geteuid() if node.flags > 0 else node.uid):
                     fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=folder.fd)
                     try:
                         info = os.fstat(fd)
                         if (info.st_dev, info.st_ino) != inode:
                             raise Unsafe(path, "became another folder")
-                        _set_metadata(fd, node)
+                        if node.meta:
+                            os.fchmod(fd, node.mode)
+                        else:
+                            set_metadata(fd, node)
+                        if node.flags >= 0:
+                            set_flags(fd, node.flags)
                         os.fsync(fd)
                     finally:
                         os.close(fd)
@@ -175,11 +181,13 @@ class _Restorer:
             self._checkpoint("created")
             self._fill(fd, node)
             self._checkpoint("filled")
-            _set_metadata(fd, node)
+            set_metadata(fd, node)
             os.fsync(fd)
             info = os.fstat(fd)
             self._checkpoint("complete")
             self._put(folder, temporary, name, step)
+            if node.flags >= 0:
+                set_flags(fd, node.flags)
         except OSError as error:
             if error.errno != errno.EBUSY or step.now.kind != FILE:
                 raise
@@ -198,7 +206,7 @@ class _Restorer:
             if not _is(step.now, info) or info.st_nlink > 1:
                 raise _Conflict("it was changed since the plan was made")
             self._fill(fd, step.before)
-            _set_metadata(fd, step.before)
+            set_metadata(fd, step.before)
             os.fsync(fd)
             return info
         finally:
@@ -238,8 +246,43 @@ class _Restorer:
         finally:
             self._drop(folder, temporary)
 
+    def _metadata(self, folder: Folder, name: str, step: Step) -> None:
+        """Of the very thing that the snapshot saw. What it holds is not looked at, and other names of it follow."""
+        node = step.before
+        fd = os.open(name, HANDLE, dir_fd=folder.fd)
+        try:
+            info = os.fstat(fd)
+            if (info.st_dev, info.st_ino) != (node.dev, node.ino) and step.state not in CONFLICTS:
+                raise _Conflict("something else is there by now")
+            if not same_metadata(fd, step.now):
+                raise _Conflict("it was changed since the plan was made")
+            if node.kind == DIRECTORY and node.mode & 0o700 != 0o700:
+                # What is in it has to be reached first; `finish` sets the mode.
+                set_by_handle(fd, replace(node, mode=node.mode | 0o700))
+                self._folders[step.path] = (node, (info.st_dev, info.st_ino))
+            else:
+                set_by_handle(fd, node)
+                if node.flags >= 0:
+                    set_flags(fd, node.flags)
+        finally:
+            os.close(fd)
+
+    def _unpinned(self, folder: Folder, name: str, step: Step) -> Step:
+        """The step with the change time that taking `i` and `a` away gave to what is there."""
+        fd = os.open(name, HANDLE, dir_fd=folder.fd)
+        try:
+            if not _is(step.now, os.fstat(fd)):
+                raise _Conflict("it was changed since the plan was made")
+            unpin(fd)
+            return replace(step, now=as_is(step.now, fd))
+        finally:
+            os.close(fd)
+
     def _meta(self, folder: Folder, name: str, step: Step) -> None:
         node = step.before
+        if node.meta:
+            self._metadata(folder, name, step)
+            return
         if node.kind in (FIFO, DEVICE):
             self._meta_by_handle(folder, name, step)
             return
@@ -250,7 +293,7 @@ class _Restorer:
             # Its owner may set its mode without being allowed to read it; then it opens.
             self._meta_by_handle(folder, name, step)
             fd = os.open(name, flags, dir_fd=folder.fd)
-            step = replace(step, now=_as_is(step.now, fd))
+            step = replace(step, now=as_is(step.now, fd))
         try:
             info = os.fstat(fd)
             if not _is(step.now, info):
@@ -260,7 +303,9 @@ class _Restorer:
             if node.kind == DIRECTORY:
                 self._open_up(fd, step)
             else:
-                _set_metadata(fd, node)
+                set_metadata(fd, node)
+                if node.flags >= 0:
+                    set_flags(fd, node.flags)
                 os.fsync(fd)
         finally:
             os.close(fd)
@@ -290,9 +335,9 @@ class _Restorer:
             else:
                 os.mknod(temporary, stat.S_IFCHR | 0o600, node.rdev, dir_fd=folder.fd)
             self._checkpoint("created")
-            fd = os.open(temporary, _HANDLE, dir_fd=folder.fd)
+            fd = os.open(temporary, HANDLE, dir_fd=folder.fd)
             try:
-                _set_by_handle(fd, node)
+                set_by_handle(fd, node)
             finally:
                 os.close(fd)
             self._put(folder, temporary, name, step)
@@ -300,7 +345,7 @@ class _Restorer:
             self._drop(folder, temporary)
 
     def _meta_by_handle(self, folder: Folder, name: str, step: Step) -> None:
-        fd = os.open(name, _HANDLE, dir_fd=folder.fd)
+        fd = os.open(name, HANDLE, dir_fd=folder.fd)
         try:
             info = os.fstat(fd)
             if not _is(step.now, info):
@@ -308,7 +353,7 @@ class _Restorer:
             if step.before.kind == FILE and info.st_nlink > 1:
                 raise _Conflict("it has another name (a hard link), which would change with it")
             mode = step.before.mode | (0o700 if step.before.kind == DIRECTORY else 0)
-            _set_by_handle(fd, replace(step.before, mode=mode))
+            set_by_handle(fd, replace(step.before, mode=mode))
         finally:
             os.close(fd)
 
@@ -323,7 +368,7 @@ class _Restorer:
     def _open_up(self, fd: int, step: Step) -> None:
         """A folder's owner and attributes, and enough mode to work in it; `finish` sets the rest."""
         node = step.before
-        _set_metadata(fd, replace(node, mode=node.mode | 0o700))
+        set_metadata(fd, replace(node, mode=node.mode | 0o700))
         info = os.fstat(fd)
         self._folders[step.path] = (node, (info.st_dev, info.st_ino))
 
@@ -401,15 +446,30 @@ def _owner_of_work(step: Step) -> int | None:
     """Whose entry it is that a step works on, for `Folder.acting`; None for what only the folder's owner decides."""
     if step.action == Action.DELETE:
         return None
-    if step.action == Action.META and step.now.uid != step.before.uid:
+    if step.action == Action.META and (step.now.uid != step.before.uid or _is_roots_business(step)):
         return os.geteuid()
     return step.before.uid
+
+
+def _is_roots_business(step: Step) -> bool:
+    """Whether bare metadata has to be set that its owner may not set: groups, flags, attributes of the system."""
+    before, now = step.before, step.now
+    if not before.meta:
+        return False
+    if before.flags > 0 or now.flags > 0:
+        return True
+    names = {name for name, _ in {*before.xattrs} ^ {*now.xattrs}}
+    ours = any(name.startswith(("security.", "trusted.")) for name in names)
+    return ours or before.gid != now.gid
 
 
 def _is(node: Node, info: os.stat_result) -> bool:
     """Whether an entry is what the plan saw. Folders change while work goes on in them: their inode decides."""
     if (info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode)) != (node.dev, node.ino, _FORMATS.get(node.kind)):
         return False
+    if node.meta:
+        same_mode = stat.S_IMODE(info.st_mode) == node.mode or node.kind == SYMLINK
+        return same_mode and (info.st_uid, info.st_gid) == (node.uid, node.gid)
     if node.kind == DIRECTORY:
         return True
     # ctime changes when another name of the same file goes, which is a step of ours.
@@ -429,35 +489,6 @@ _FORMATS = {
 }
 
 
-def _set_metadata(fd: int, node: Node) -> None:
-    """Owner, attributes, mode, times, in the order in which none undoes another: chown(2) drops set-id bits."""
-    info = os.fstat(fd)
-    if (info.st_uid, info.st_gid) != (node.uid, node.gid):
-        os.fchown(fd, node.uid, node.gid)
-    set_xattrs(fd, node.xattrs)
-    os.fchmod(fd, node.mode)
-    os.utime(fd, ns=(info.st_atime_ns, node.mtime_ns))
-
-
-def _as_is(node: Node, fd: int) -> Node:
-    """The node with the change time that a step of ours gave it."""
-    return replace(node, ctime_ns=os.fstat(fd).st_ctime_ns)
-
-
-def _set_by_handle(fd: int, node: Node) -> None:
-    """The same for what is not opened: a link, a FIFO, a device. Never by name, so that none can be swapped in."""
-    info = os.fstat(fd)
-    if (info.st_uid, info.st_gid) != (node.uid, node.gid):
-        chown_handle(fd, node.uid, node.gid)
-    if node.kind != SYMLINK:
-        by_handle = f"/proc/self/fd/{fd}"
-        os.chmod(by_handle, node.mode | 0o600)  # enough to set attributes
-        set_xattrs(by_handle, node.xattrs)
-        os.chmod(by_handle, node.mode)
-    with contextlib.suppress(OSError):
-        touch_handle(fd, node.mtime_ns)  # Linux before 5.8 cannot; nothing depends on these times
-
-
 def _sync_folder(folder: Folder) -> None:
     fd = os.open(".", READ | os.O_DIRECTORY, dir_fd=folder.fd)
     try:
@@ -470,7 +501,7 @@ def _verified(plan: RollbackPlan, results: dict[str, StepResult]) -> dict[str, S
     """The results, those taken back that do not look like what was saved."""
     done = [step for step in plan.work if results[step.path].result == DONE]
     try:
-        found = {node.path: node for node in survey((step.path for step in done), recursive=False)}
+        found = {node.path: node for node in _again(done)}
     except SnapshotImpossible as error:
         for step in done:
             results[step.path] = StepResult(step.path, step.action, FAILED, f"cannot be verified: {error.message}")
@@ -479,6 +510,12 @@ def _verified(plan: RollbackPlan, results: dict[str, StepResult]) -> dict[str, S
         if not found[step.path].looks_like(step.before):
             results[step.path] = StepResult(step.path, step.action, FAILED, "it is not what was saved, after all")
     return results
+
+
+def _again(done: list[Step]) -> tuple[Node, ...]:
+    full = [step.path for step in done if not step.before.meta]
+    alone = [step.before for step in done if step.before.meta or step.before.flags >= 0]
+    return survey(full, recursive=False, metadata=alone)
 
 
 def _why(error: Exception, step: Step | None) -> str:

@@ -82,9 +82,9 @@ class Judged(Assessment):
 
     @property
     def reversible(self) -> str:  # type: ignore[override]
-        if self.level == Level.R0 or self.level == Level.R1:
-            return "yes" if self.level == Level.R0 or self._judge.plan else "partial"
-        return "partial" if self._judge.plan and self.level == Level.R2 else "no"
+        from guard.judge.ways_back import reversible
+
+        return reversible(self._judge, bool(self._judge.plan))
 
     @property
     def ports(self) -> "tuple[int, ...]":  # type: ignore[override]

@@ -56,6 +56,7 @@ class Judge:
         "trusted_bin", "running",
         "scripts", "texts",
         "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered", "bound",
+        "found",
     )  # fmt: skip
 
     def __init__(
@@ -113,6 +114,9 @@ class Judge:
         self.rules = rules
         self.bound: set[str] = set()
         """Variables that have a value for sure at this point of the text; any other may still be unset."""
+        self.found: tuple[str, list[tuple[str, str]]] | None = None
+        """What a wrapper adds to the words of a command: the text before what it found, and where that is, as (ending
+        of a plan item's kind, path); None: not told."""
         self.lowered = False
         """A user's rule took a finding down, so the level has to be worked out again at the end."""
 
@@ -403,7 +407,10 @@ class Judge:
         """
         flags, plain, programs, away = self.flags, self.plain, self.programs, self.away
         self.flags, self.plain, self.programs, self.away = set(), True, [], True
+        planned = len(self.plan)
         run()
+        # Paths there are no paths here: what would be saved of them is another machine's.
+        del self.plan[planned:]
         self.away = away
         self.inside.extend(self.programs)
         self.programs = programs

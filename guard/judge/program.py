@@ -88,7 +88,8 @@ class Call:
     def need(self, profile: str) -> None:
         """The read needs this sandbox profile (`net`, `bus`, `observe`, `netadm`, `block`, `remote`)."""
         self.judge.needs.add(profile)
-        if profile not in ("bus", "observe"):  # what is plain otherwise asks a daemon, or looks at processes, as plainly
+        # What is plain otherwise asks a daemon, or looks at processes, as plainly.
+        if profile not in ("bus", "observe"):
             self.judge.plain = False
 
     def env(self, *names: str) -> None:
@@ -110,11 +111,19 @@ class Call:
         else:
             read_path(self.judge, word, word.span if word.span != (0, 0) else self.span)
 
-    def writes(self, word: "Word | None", *, level: int = R1, deletes: bool = False, appends: bool = False) -> None:
-        """Creates or changes (or removes) this file."""
+    def writes(
+        self,
+        word: "Word | None",
+        *,
+        level: int = R1,
+        deletes: bool = False,
+        appends: bool = False,
+        saves: str = "file",
+    ) -> None:
+        """Creates or changes (or removes) this file; `saves` is the kind of plan item that brings it back."""
         if word is not None:
             span = word.span if word.span != (0, 0) else self.span
-            write_path(self.judge, word, span, self.name, level=level, deletes=deletes, appends=appends)
+            write_path(self.judge, word, span, self.name, level=level, deletes=deletes, appends=appends, saves=saves)
 
     def peer(self, host: str, port: int, protocol: str) -> None:
         """Talks to this host; makes the decision depend on whether a person named it (law 10)."""

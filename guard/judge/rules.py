@@ -86,8 +86,8 @@ class Table(Program):
         self.plain = plain
         self.grammar = Grammar(options)
         self.operands = operands
-        """`read` (files read) · `write` (files written) · `delete` · `none` (any operand is R2) · `data`
-        (mean nothing)."""
+        """`read` (files read) · `write` (files written) · `times` (their times set) · `delete` · `none` (any operand is
+        R2) · `data` (mean nothing)."""
         self.level = LEVELS[level]
         self.text = text
         self.rule = rule
@@ -130,6 +130,9 @@ class Table(Program):
         elif operands == "write":
             for word in parsed.operands:
                 call.writes(word, level=max(self.level, R1))
+        elif operands == "times":
+            for word in parsed.operands:
+                call.writes(word, level=max(self.level, R1), saves="times")
         elif operands == "delete":
             for word in parsed.operands:
                 call.writes(word, level=max(self.level, R1), deletes=True)

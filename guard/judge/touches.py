@@ -42,6 +42,7 @@ def write_path(
     appends: bool = False,
     level: int = R1,
     deletes: bool = False,
+    saves: str = "file",
 ) -> None:
     """A file that is created, changed or (with `deletes`) removed."""
     values = values_of(judge, word)
@@ -57,10 +58,10 @@ def write_path(
         level = max(level, R2)
     for value in values:
         for place in judge.places(value):
-            _write_place(judge, place, span, by, level, deletes)
+            _write_place(judge, place, span, by, level, deletes, f"{saves}-glob" if word.globs else saves)
 
 
-def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, deletes: bool) -> None:
+def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, deletes: bool, saves: str) -> None:
     kind = paths.device(place) if place.startswith(("/dev", "/proc", "/sys")) else ""
     if kind == "harmless" and not deletes:
         if place in ("/dev/null", "/dev/full", "/dev/zero"):
@@ -88,5 +89,5 @@ def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, 
         what = "removes" if deletes else "writes"
         judge.note(level, "path.delete" if deletes else "path.write", f"{what} {place} ({by})", span, "docs/judging.md")
     judge.effects.append(("delete" if deletes else "write", place))
-    if not any(char in place for char in "*?["):
-        judge.plan.append(("file", place))
+    if not any(char in place for char in "*?[") or saves == "times-glob":
+        judge.plan.append((saves, place))

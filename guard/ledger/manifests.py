@@ -29,8 +29,12 @@ _NODE_DEFAULTS: dict[str, Any] = {
     "nlink": 1,
     "ctime_ns": 0,
     "saved": False,
+    "meta": False,
+    "atime_ns": -1,
+    "flags": -1,
 }
 _LOOKED_AT = KINDS | {SOCKET, BLOCK, BLOCKED}
+_WITHOUT_CONTENT = frozenset((SOCKET, BLOCK))
 _MOST_MODE = 0o7777
 
 
@@ -134,7 +138,7 @@ def node_of(fields: Any, kinds: frozenset[str] = KINDS) -> Node:
     values = dict(fields)
     path, kind = _path(values.pop("path", None)), values.pop("kind", None)
     xattrs = values.pop("xattrs", [])
-    if kind not in kinds:
+    if kind not in (kinds | _WITHOUT_CONTENT if values.get("meta") is True else kinds):
         raise Malformed("a node of no known kind")
     for name, value in values.items():
         default = _NODE_DEFAULTS.get(name)

@@ -336,7 +336,7 @@ class Snapshots:
             "reason": manifest.reason,
             "target": manifest.target,
             "manifest_sha256": manifest.sha256,
-            "roots": [self._redact(root) for root in manifest.roots[:50]],
+            "roots": [self._redact(root) for root in manifest.named[:50]],
             **fields,
         }
         self._log.append([entry], durable=True, use_reserve=True)

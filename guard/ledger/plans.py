@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from guard.errors import UsageError
+from guard.metadata import flag_letters, wanted_of
 from guard.saved import (
     ABSENT,
     BLOCKED,
@@ -89,14 +90,14 @@ def snapshot_plan(
     """
     left = tuple(dict.fromkeys(_absolute(path, cwd) for path in leave_out))
     items = [*judged, *(PlanItem("file", _absolute(path, cwd)) for path in files)]
-    items = [PlanItem(item.kind, _absolute(item.object, cwd)) if item.kind == "file" else item for item in items]
+    items = [_placed(item, cwd) for item in items]
     named = [_named_command(text) for text in commands]
     if len({name for name, _ in named}) != len(named):
         raise UsageError("--snapshot-cmd has the same name twice", hint="--snapshot-cmd NAME::CMD")
     if len(named) > MOST_COMMANDS:
         raise UsageError(f"--snapshot-cmd is given {len(named)} times; the most is {MOST_COMMANDS}")
     items += [PlanItem("command", name) for name, _ in named]
-    kept = [item for item in dict.fromkeys(items) if not (item.kind == "file" and item.object in left)]
+    kept = [item for item in dict.fromkeys(items) if not (item.object in left and _is_path(item))]
     return SnapshotPlan(tuple(kept), tuple(named), left)
 
 
@@ -157,15 +158,21 @@ def rollback_plan(
     )
 
 
-def paths_of_work(plan: RollbackPlan) -> tuple[str, ...]:
-    """The paths to save before a plan is carried out, so that it can be taken back: those it works on, and other names
-    of the same files."""
-    inodes = {(step.now.dev, step.now.ino) for step in plan.work if step.now.kind == FILE and step.now.nlink > 1}
-    return tuple(
-        step.path
-        for step in plan.steps
-        if step.action != Action.NONE or (step.now.kind == FILE and (step.now.dev, step.now.ino) in inodes)
-    )
+def items_of_work(plan: RollbackPlan) -> tuple[PlanItem, ...]:
+    """What to save before a plan is carried out, so that it can be taken back: the paths it works on, and other names
+    of the same files; of those whose metadata alone it sets, that."""
+    full = [step for step in plan.work if not step.before.meta]
+    inodes = {(step.now.dev, step.now.ino) for step in full if step.now.kind == FILE and step.now.nlink > 1}
+    items = []
+    for step in plan.steps:
+        same_file = step.now.kind == FILE and (step.now.dev, step.now.ino) in inodes
+        if (step.action != Action.NONE and not step.before.meta) or same_file:
+            items.append(PlanItem("path", step.path))
+        elif step.action != Action.NONE:
+            items.append(PlanItem("times-path" if step.before.atime_ns >= 0 else "meta-path", step.path))
+        if step.action != Action.NONE and step.before.flags >= 0:
+            items.append(PlanItem("flags-path", step.path))
+    return tuple(items)
 
 
 class _Comparison:
@@ -217,6 +224,8 @@ class _Comparison:
             if after is not None and after.kind == ABSENT:
                 return Step(path, State.EXTRA, Action.NONE, absent(path), now)
             before = absent(path)
+        if before.meta:
+            return _metadata_step(before, after, now, overruled=path in self._overruled, resumed=self._resumed)
         state = self._state(before, after, now)
         if state != State.BACK and now.kind != BLOCKED and not before.saved and _inverse(before, now) == Action.WRITE:
             # No choice of a person brings it back, so it is no conflict to be decided.
@@ -254,7 +263,7 @@ class _Comparison:
         """Files with several names: one is written, the others join it, or none is touched."""
         groups: dict[tuple[int, int], list[str]] = {}
         for node in self._before.values():
-            if node.kind == FILE and node.nlink > 1:
+            if node.kind == FILE and node.nlink > 1 and not node.meta:
                 groups.setdefault((node.dev, node.ino), []).append(node.path)
         for names in groups.values():
             if len(names) < 2:
@@ -292,6 +301,42 @@ class _Comparison:
                 folder = os.path.dirname(folder)
 
 
+def _metadata_step(before: Node, after: Node | None, now: Node, *, overruled: bool, resumed: bool) -> Step:
+    """Of a path whose content does not count. Its metadata goes back to the very thing that had it, and times go back
+    where the change alone moved them."""
+    if now.kind not in (before.kind, BLOCKED):
+        return Step(before.path, State.NOT_SAVED, Action.NONE, before, now)
+    same = now.same_inode(before)
+    back = _times_to_set(before, after, now) if same else replace(before, atime_ns=-1)
+    if now.kind == BLOCKED:
+        state = State.CHANGED
+    elif now.looks_like(before):
+        state = State.BACK if back.atime_ns < 0 else State.UNCHANGED if after is not None else State.DIFFERS
+    elif same and (after is None or resumed):
+        state = State.DIFFERS
+    else:
+        state = State.UNCHANGED if same and after is not None and now.looks_like(after) else State.CHANGED
+    wanted = state in (State.UNCHANGED, State.DIFFERS) or (state in CONFLICTS and overruled and now.kind != BLOCKED)
+    return Step(before.path, state, Action.META if wanted else Action.NONE, back, now)
+
+
+def _times_to_set(before: Node, after: Node | None, now: Node) -> Node:
+    """The node with the times that it shall have again; without times where they were no part of the change, or where
+    somebody wrote to it or read it since."""
+    if before.atime_ns < 0 or now.size != before.size:
+        return replace(before, atime_ns=-1)
+    end = now if after is None else after
+    wrote = end.mtime_ns != before.mtime_ns and now.mtime_ns == end.mtime_ns
+    read = after is not None and end.atime_ns != before.atime_ns and now.atime_ns == end.atime_ns
+    if not wrote and not read:
+        return replace(before, atime_ns=-1)
+    return replace(
+        before,
+        mtime_ns=before.mtime_ns if wrote else now.mtime_ns,
+        atime_ns=before.atime_ns if read or wrote else now.atime_ns,
+    )
+
+
 def _inverse(before: Node, now: Node) -> str:
     """What makes `now` into `before`."""
     if before.kind == ABSENT:
@@ -299,11 +344,19 @@ def _inverse(before: Node, now: Node) -> str:
     if before.kind == FILE:
         same_content = now.same_content(before)
         # Metadata belongs to the inode: with other names it would change under them, too.
-        return Action.META if same_content and now.nlink == 1 else Action.WRITE
+        in_place = same_content and now.nlink == 1 and not _was_given_away(before, now)
+        return Action.META if in_place else Action.WRITE
     if before.kind == SYMLINK:
         return Action.MAKE
     same_thing = now.kind == before.kind and now.rdev == before.rdev
     return Action.META if same_thing else Action.MAKE
+
+
+def _was_given_away(before: Node, now: Node) -> bool:
+    """Whether somebody else may have a file with set-id bits or capabilities open for writing: it then comes back as
+    a new file, so that nothing is written into the trusted one."""
+    privileged = before.mode & 0o6000 or "security.capability" in dict(before.xattrs)
+    return bool(privileged) and ((before.uid, before.gid) != (now.uid, now.gid) or bool(now.mode & 0o022))
 
 
 def _ordered(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -339,6 +392,8 @@ def difference(step: Step, before: bytes | None, now: bytes | None, redact: Call
         before, now: contents up to `DIFF_BYTES`; None when longer or when there is no file.
     """
     lines = _metadata(step)
+    if step.before.meta:
+        return redact("\n".join(lines))
     if step.before.kind == step.now.kind == SYMLINK and step.before.link != step.now.link:
         lines.append(f"link: {step.now.link} → {step.before.link}")
     if FILE in (step.before.kind, step.now.kind) and not step.before.same_content(step.now):
@@ -363,6 +418,16 @@ def _metadata(step: Step) -> list[str]:
     for name in sorted(dict(before.xattrs).keys() | dict(now.xattrs).keys()):
         if dict(before.xattrs).get(name) != dict(now.xattrs).get(name):
             lines.append(f"attribute {name} comes back" if name in dict(before.xattrs) else f"attribute {name} goes")
+    if before.flags != now.flags:
+        lines.append(f"flags: {flag_letters(now.flags)} → {flag_letters(before.flags)}")
+    if before.meta:
+        if not now.same_inode(before):
+            lines.append(f"it is another {now.kind} than the one that was saved")
+        elif before.atime_ns >= 0:
+            lines.append("times")
+        elif before.kind == FILE and (before.size, before.mtime_ns) != (now.size, now.mtime_ns):
+            lines.append("its content was written to since, and stays")
+        return lines
     if not lines and before.same_content(now) and before.mtime_ns != now.mtime_ns and before.kind == FILE:
         lines.append("modification time")
     return lines
@@ -401,6 +466,17 @@ def _named_command(text: str) -> tuple[str, str]:
             hint="--snapshot-cmd 'rules::iptables -S'",
         )
     return name, command
+
+
+def _is_path(item: PlanItem) -> bool:
+    return item.kind == "file" or wanted_of(item.kind) is not None
+
+
+def _placed(item: PlanItem, cwd: str) -> PlanItem:
+    """The item with its place on the disk spelled out."""
+    if _is_path(item):
+        return PlanItem(item.kind, _absolute(item.object, cwd))
+    return item
 
 
 def _absolute(path: str, cwd: str) -> str:

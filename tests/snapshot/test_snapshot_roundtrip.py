@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from guard.hands.capture import capture
 from guard.hands.restore import apply
-from guard.ledger.plans import paths_of_work
+from guard.ledger.plans import items_of_work
 from guard.saved import State
 from guard.types import PlanItem
 from tests.snapshot.trees import end, never, now_of, plan_of, roll_back, save, snapshots_in, state_of
@@ -77,7 +77,7 @@ def roll_back_with_own_snapshot(snapshots, saved):
     """As a rollback does it: what it will touch is saved first, and how it ended is recorded. Returns that snapshot."""
     plan = plan_of(snapshots, saved)
     assert plan.conflicts == ()
-    items = [PlanItem("path", path) for path in paths_of_work(plan)]
+    items = items_of_work(plan)
     own = snapshots.save(capture(items, is_secret=never), execution="e-2", reason="rollback")
     with snapshots.contents(snapshots.load(saved)) as pack:
         results = apply(plan, pack, tag="e-2")

@@ -324,7 +324,7 @@ def test_form_of_a_host_says_the_same(folder, guard):
         return {"action": "cancel"}, state
 
     tool = approve_tool(guard, call_in(folder, confirm=FormConfirm(asker)))
-    asked(tool, command=f"touch {folder}/key {folder}/one")
+    asked(tool, command=f"tee {folder}/key {folder}/one")
     asked(tool, command="systemctl restart nginx")
     lines = [text.split("\n") for text in shown]
     assert f"saved first file {folder}/one" in lines[0]

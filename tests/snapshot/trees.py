@@ -6,7 +6,7 @@ import os
 import stat
 from hashlib import sha256
 
-from guard.hands.capture import capture, survey
+from guard.hands.capture import capture, survey_of
 from guard.hands.restore import apply
 from guard.ledger.log import Log
 from guard.ledger.packs import Snapshots
@@ -41,8 +41,7 @@ def end(snapshots, snapshot) -> None:
 
 def now_of(snapshots, snapshot):
     """How the snapshot's paths stand now."""
-    manifest = snapshots.load(snapshot)
-    return survey(manifest.roots, recursive=manifest.recursive, left_out=manifest.left_out)
+    return survey_of(snapshots.load(snapshot))
 
 
 def plan_of(snapshots, snapshot, **choices):

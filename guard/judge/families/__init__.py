@@ -7,7 +7,6 @@ import a family to learn what it holds. `tests/judge/test_families.py` checks th
 
 from guard.judge import paths
 from guard.judge.shell.syntax import Word
-from guard.judge.tables import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,12 +50,12 @@ _NAMES = {
         wmctrl xclip xcode-select xdg-open xdotool xinput xrandr xsel xset zenity
     """,
     "files": """
-        7z 7za 7zr 7zz ar borg brotli bsdtar bunzip2 bzip2 chacl chattr chcon chgrp chmod chown code compress cp
-        cpio dd duplicity ed emacs ex fallocate gcp gedit gio-trash gmv gtar gunzip gzip helix hx install joe
-        kak link ln lz4 lzma lzop mcedit micro mkdir mkfifo mknod mmv mv nano ne nvim pbzip2 pico pigz pixz
-        prename qmv rar rename restic restorecon rm rmdir rsnapshot rvim scrub semanage setcap setfacl setfattr
-        setsebool shred srm subl tar touch trash trash-empty trash-put truncate uncompress unlink unlzma unrar
-        unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo zstd
+        7z 7za 7zr 7zz ar borg brotli bsdtar bunzip2 bzip2 code compress cp cpio dd duplicity ed emacs ex
+        fallocate gcp gedit gio-trash gmv gtar gunzip gzip helix hx install joe kak link ln lz4 lzma lzop mcedit
+        micro mkdir mkfifo mknod mmv mv nano ne nvim pbzip2 pico pigz pixz prename qmv rar rename restic rm
+        rmdir rsnapshot rvim scrub semanage setsebool shred srm subl tar touch trash trash-empty trash-put
+        truncate uncompress unlink unlzma unrar unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo
+        zstd
     """,
     "forges": """
         bzr gh gitk glab hg lazygit svn tig
@@ -86,6 +85,9 @@ _NAMES = {
         sphinx-build sshd stap streamlit swift sysdig task tcc tclsh tcplife tex tox trace-cmd traefik ts-node
         tsc tsx uftrace unbound unbound-checkconf unbound-control uvicorn uwsgi valgrind varnishadm varnishd
         vite vue webpack wish wkhtmltopdf wscript xelatex yamllint
+    """,
+    "metadata": """
+        chacl chattr chcon chgrp chmod chown restorecon setcap setfacl setfattr
     """,
     "monitors": """
         atop ausearch bmon btm btop cpupower ctop dmidecode dstat facter faillog fastfetch fuser glances htop

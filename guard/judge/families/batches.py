@@ -47,11 +47,22 @@ def _xargs(call: Call) -> None:
         words = [_filled(word, holder) for word in words]
     else:
         words.append(unknown(words[-1].span, splits=True, appended=True))
+    call.judge.found = _given(call, {option.name for option in parsed.options}, bool(holder))
     call.argv(words, stdin=None)
+    call.judge.found = None
     if opens(call, words[0].value) and call.stdin and len(call.stdin) < 4096:
         for piece in call.stdin.split():
             if paths.secret(paths.normal(piece)):
                 call.reads(Word(call.span, piece, (), True))
+
+
+def _given(call: Call, options: "set[str]", by_line: bool) -> "tuple[str, list[tuple[str, str]]] | None":
+    """The names that xargs reads, where the text holds them and no option or quoting makes other words of them."""
+    text = call.stdin
+    if not text or options & {"-0", "-a", "-d", "-E", "-e"} or any(char in text for char in "'\"\\"):
+        return None
+    names = [line.strip() for line in text.split("\n")] if by_line else text.split()
+    return "", [("", name) for name in names if name]
 
 
 def _filled(word: Word, holder: str) -> Word:

@@ -120,7 +120,9 @@ def find(call: Call) -> None:
             if not inner:
                 call.opaque("an action without a command", word)
             else:
+                call.judge.found = _below(call, paths)
                 call.argv(inner)
+                call.judge.found = None
                 if opens(call, inner[0].value):
                     for name in wanted:
                         call.reads(name)
@@ -138,17 +140,33 @@ def find(call: Call) -> None:
             paths.append(word)
 
 
+def _below(call: Call, paths: "list[Word]") -> "tuple[str, list[tuple[str, str]]] | None":
+    """Where everything that find meets lies: its starting points with all that is in them, and what links in there
+    lead to, which most programs follow. None where the text does not tell."""
+    values = [word.value for word in call.args]
+    if any(value in ("-L", "-follow", "-files0-from") for value in values) or any(word.value is None for word in paths):
+        return None
+    kind = "-tree" if _meets_no_links(values) else "-tree-links"
+    starts = [(word.value or "", "-glob" if word.globs else "") for word in paths] or [(".", "")]
+    return _prefix(paths), [(kind + ending, start) for start, ending in starts]
+
+
+def _meets_no_links(values: "list[str | None]") -> bool:
+    """Whether the expression as a whole asks for files or folders alone."""
+    if any(value in ("-o", "-or", ",", "!", "-not", "(") for value in values):
+        return False
+    return any(value == "-type" and values[at + 1 : at + 2] in (["f"], ["d"]) for at, value in enumerate(values))
+
+
 def _found(word: Word, paths: "list[Word]") -> Word:
     """`{}` inside an action: some path below the starting points, which never looks like an option."""
     text = word.value
     if text is None or "{}" not in text:
         return word
-    root = paths[0].value if len(paths) == 1 and paths[0].value is not None and not paths[0].globs else None
-    root = root or "."
     parts: list[str | Expansion] = []
     for index, piece in enumerate(text.split("{}")):
         if index:
-            parts.extend((f"{root.rstrip('/')}/" if root != "/" else "/", Expansion("param", "", True)))
+            parts.extend((_prefix(paths), Expansion("param", "", True)))
         if piece:
             parts.append(piece)
     merged: list[str | Expansion] = []
@@ -158,6 +176,13 @@ def _found(word: Word, paths: "list[Word]") -> Word:
         else:
             merged.append(part)
     return Word(word.span, None, tuple(merged), True, False, False, appended=True)
+
+
+def _prefix(paths: "list[Word]") -> str:
+    """What a path that is found begins with, as far as it is certain."""
+    root = paths[0].value if len(paths) == 1 and paths[0].value is not None and not paths[0].globs else None
+    root = root or "."
+    return f"{root.rstrip('/')}/" if root != "/" else "/"
 
 
 def _grep(call: Call, parsed: Parsed) -> None:
