@@ -9,14 +9,18 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from agent.repl.opening import way_on
 from agent.repl.world import Opened
 from cli import surroundings
+from cli.report import as_typed, write
 from guard.types import Actor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import execution
+    from agent.repl.app import Repl
+    from agent.repl.plain import Plain
     from agent.repl.world import World
     from agent.sessions.store import Sessions
     from cli.options import Parsed
@@ -35,11 +39,16 @@ def main(parsed: Parsed) -> int:
     if is_plain(parsed.flag("plain"), os.environ):
         from agent.repl.plain import Plain
 
-        return Plain(world, opened, _line_confirm(world), sys.stdin, sys.stdout, first=first).run()
-    from agent.repl.app import Repl
-    from cli.clipboard import copied
+        shell: Plain | Repl = Plain(world, opened, _line_confirm(world), sys.stdin, sys.stdout, first=first)
+    else:
+        from agent.repl.app import Repl
+        from cli.clipboard import copied
 
-    return Repl(world, opened, copy=lambda text: copied(text, os.environ), first=first).run()
+        shell = Repl(world, opened, copy=lambda text: copied(text, os.environ), first=first)
+    code = shell.run()
+    if world.person and (id := way_on(shell.desk.opened)):
+        write(f"opsagent: to go on: {as_typed(f'opsagent --resume {id}')}\n", to_stderr=True)
+    return code
 
 
 def is_plain(wanted: bool, environ: Mapping[str, str]) -> bool:

@@ -1,17 +1,20 @@
-"""`!cmd` and `/rollback`: what a person runs by hand, through the same walk as everything else."""
+"""`!cmd`, `/approve` and `/rollback`: what a person does by hand, through the same walk as everything else."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
 
-from capabilities.approvals import approve_tool
+from capabilities.approvals import approve_tool, not_approved
+from capabilities.asking import settle
 from capabilities.call import Call
 from capabilities.ops import exec_tool
+from capabilities.questions import Wanted
 from capabilities.snapshots import rollback_tool
 from dialogue import events
 from dialogue.confirm import APPROVED
-from guard.errors import GuardError
+from guard.bound import DEFAULT_TTL_S
+from guard.errors import GuardError, UsageError
 from guard.types import Actor, Status
 
 if TYPE_CHECKING:
@@ -90,6 +93,27 @@ def run_and_tell(
         tell(events.Notice(ran["because"]["text"]))
     if ran.get("next"):
         tell(events.Notice(f"next: {ran['next']}"))
+
+
+def approve(id: str, guard: execution.Guard, confirm: Confirm, *, cwd: str, session: str) -> dict[str, Any]:
+    """Asks the person about a request that waits, whoever asked for it. Runs nothing.
+
+    Args:
+        id: `a-…`; "" for the newest of this conversation, or the only one that waits.
+    Returns: `status` and `request`; where there was no yes, also why and what to do next.
+    Raises: GuardError; UsageError when it does not wait, or it is not plain which one is meant.
+    """
+    waiting = guard.ledger.pending()
+    meant = [kept for kept in waiting if kept.id == id] if id else [one for one in waiting if one.session == session]
+    if not id and not meant and len(waiting) == 1:
+        meant = waiting
+    if not meant:
+        what = f"{id} does not wait" if id else "nothing of this conversation waits for an approval"
+        raise UsageError(what, not_done="nothing was asked", hint="/pending lists what waits; /approve a-…")
+    kept = meant[-1]
+    call = Call(cwd, SHELL, Actor.PERSON, session=session, confirm=confirm)
+    settled = settle(Wanted.of_kept(kept), guard, call, ttl_s=DEFAULT_TTL_S)
+    return {"status": APPROVED, "request": kept.id} if settled.stamp else not_approved(settled)
 
 
 def roll_back(id: str, guard: execution.Guard, confirm: Confirm, *, cwd: str, session: str) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.repl import conversations
-from agent.repl.by_hand import roll_back
+from agent.repl.by_hand import approve, roll_back
 from agent.repl.goals import goal_of
 from agent.repl.record import record_of
 from agent.repl.world import Clear, Copy, Leave, Pursue, Say
+from capabilities.going_back import newest_change
+from dialogue.confirm import APPROVED
 from guard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,9 +127,27 @@ def _status(talk: Talk, words: str) -> Iterator[Effect]:
     yield Say("\n".join(lines))
 
 
+def _approve(talk: Talk, words: str) -> Iterator[Effect]:
+    if len(words.split()) > 1:
+        raise UsageError("one request at a time", not_done="nothing was asked", hint="/approve a-… (/pending)")
+    done = approve(words, talk.world.guard, talk.confirm, cwd=talk.world.cwd, session=talk.opened.id)
+    if done["status"] == APPROVED:
+        yield Say("it runs once, when the same is asked for again: say `go on`, or run it by hand with !")
+    elif done.get("next"):
+        yield Say(f"{done['status']}; next: {done['next']}")
+
+
 def _rollback(talk: Talk, words: str) -> Iterator[Effect]:
-    if len(words.split()) != 1:
-        raise UsageError("name what to take back", not_done="nothing was changed", hint="/rollback e-… (/executions)")
+    if len(words.split()) > 1:
+        raise UsageError(
+            "name one thing to take back", not_done="nothing was changed", hint="/rollback e-… (/executions)"
+        )
+    if not words:
+        newest = newest_change(talk.world.guard)
+        if newest is None:
+            raise UsageError("nothing that ran can be taken back", not_done="nothing was changed", hint="/executions")
+        words = newest.id
+        yield Say(f"the newest change that can be taken back: {words}  {' '.join(newest.command.split())[:100]}")
     done = roll_back(words, talk.world.guard, talk.confirm, cwd=talk.world.cwd, session=talk.opened.id)
     lines = [f"rollback of {words}: {done['status']}"]
     for row in done.get("results") or done.get("paths") or ():
@@ -188,6 +208,10 @@ def _ids(talk: Talk) -> tuple[str, ...]:
     return tuple(run.id for run in talk.world.guard.ledger.executions(limit=20).executions)
 
 
+def _waiting(talk: Talk) -> tuple[str, ...]:
+    return tuple(kept.id for kept in talk.world.guard.ledger.pending())
+
+
 def _names(talk: Talk) -> tuple[str, ...]:
     return tuple(one.name for one in COMMANDS)
 
@@ -209,12 +233,22 @@ COMMANDS = (
     ),
     Command("status", "", "brain, folder, guard mode, context, goal", _status),
     Command("pending", "", "requests that wait for an answer", _verb("opsx", "pending")),
+    Command(
+        "approve", "[ID]", "a request that waits is shown and you are asked; it runs nothing", _approve, True, _waiting
+    ),
     Command("stamps", "", "approvals that are live", _verb("opsx", "stamps")),
     Command("executions", "[OPTIONS]", "what was run (opsx executions)", _verb("opsx", "executions")),
     Command(
         "show", "ID", "one execution, request, approval or snapshot", _verb("opsx", "show", takes="id"), choices=_ids
     ),
-    Command("rollback", "ID", "take a change back: plan, differences, your answer", _rollback, True, _ids),
+    Command(
+        "rollback",
+        "[ID]",
+        "take a change back, the newest or that one: plan, differences, your answer",
+        _rollback,
+        True,
+        _ids,
+    ),
     Command("audit", "[OPTIONS]", "the record (opsx audit)", _verb("opsx", "audit")),
     Command("outputs", "", "long outputs that were saved", _outputs),
     Command("copy", "", "put the last answer on the clipboard", _copy),

@@ -9,11 +9,13 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
+import execution
 from agent.repl import commands, dock, goals
 from agent.repl.attach import MOST_BYTES, attached, paths_in
 from agent.repl.composer import Words
 from agent.repl.goals import Ended, Goal
 from guard.errors import UsageError
+from guard.types import Actor, Request
 from tests.repl.desks import Seat
 
 NAMES = [
@@ -27,6 +29,7 @@ NAMES = [
     "brain",
     "status",
     "pending",
+    "approve",
     "stamps",
     "executions",
     "show",
@@ -174,6 +177,57 @@ def test_rollback_that_is_refused_changes_nothing(seat):
     assert Path(path).read_text() == "after\n" and "denied" in one.shown()
 
 
+def test_rollback_without_an_id_takes_the_newest_change_that_is_not_back_yet(seat):
+    one = seat({"text": "never asked"})
+    for name in ("first", "second"):
+        one.asked(f"!touch {name}")
+        one.answer("yes")
+        one.pump()
+    one.say("!ls")
+    for gone, left in (("second", ["first"]), ("first", [])):
+        one.asked("/rollback")
+        assert f"touch {gone}" in one.rows[-1]
+        one.answer("yes")
+        one.pump()
+        assert os.listdir(one.world.cwd) == left
+    one.say("/rollback")
+    assert "nothing that ran can be taken back" in one.shown()
+
+
+def test_approve_asks_about_what_this_conversation_left_waiting(seat):
+    call = {"tool": "ops_exec", "arguments": {"command": "touch made"}}
+    one = seat({"calls": [call]}, {"text": "It waits."}, {"calls": [call]}, {"text": "Made."})
+    one.say("please")
+    (kept,) = one.world.guard.ledger.pending()
+    assert f"it waits for an approval: /approve {kept.id}" in one.shown()
+    assert completed(one, "/approve ") == [kept.id]
+    assert "touch made" in one.asked("/approve").ask.command
+    one.answer("yes")
+    one.pump()
+    assert not os.listdir(one.world.cwd), "an approval runs nothing"
+    one.say("go on")
+    assert os.listdir(one.world.cwd) == ["made"]
+    one.say("/approve")
+    assert "nothing of this conversation waits" in one.shown()
+
+
+def test_approve_takes_a_request_of_somebody_else_by_its_id_only(seat):
+    one = seat({"text": "never asked"})
+    ledger = one.world.guard.ledger
+    for name in ("theirs", "others"):
+        request = Request(f"touch {name}", cwd=one.world.cwd, actor=Actor.AGENT, shell="mcp")
+        ledger.keep_request(request, execution.assess(request, one.world.guard))
+    one.say("/approve")
+    assert "nothing of this conversation waits" in one.shown()
+    theirs = ledger.pending()[0]
+    assert one.asked(f"/approve {theirs.id}").ask.command == theirs.command
+    one.answer("no not now")
+    one.pump()
+    assert [kept.id for kept in ledger.pending()] != [theirs.id] and "the person said no: not now" in one.shown()
+    one.say("/approve a-none")
+    assert "a-none does not wait" in one.shown()
+
+
 def test_clear_and_exit_are_the_screens(seat):
     one = seat({"text": "never asked"})
     one.say("/clear")
@@ -296,7 +350,7 @@ def test_status_and_help_are_answered_here(seat):
     one = seat({"text": "never asked"})
     one.say("/status")
     one.say("/help rollback")
-    assert "conversation c-" in one.shown() and "/rollback ID" in one.shown() and one.world.verbs == []
+    assert "conversation c-" in one.shown() and "/rollback [ID]" in one.shown() and one.world.verbs == []
 
 
 # ── goals, attachments, completion: pure ─────────────────────────────────────────────────────────────────────────

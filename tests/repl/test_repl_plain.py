@@ -61,6 +61,12 @@ def test_without_a_person_a_change_waits_and_the_exit_code_says_so(script, tmp_p
     assert done.returncode == 3 and "nobody can approve here" in done.stdout and not (tmp_path / "made").exists()
 
 
+def test_runbooks_say_that_they_keep_nothing_and_tell_a_change_once(tmp_path):
+    done = talk("restart nginx\n", "--brain", "offline", cwd=tmp_path)
+    assert done.returncode == 3 and done.stdout.startswith("· the runbooks answer, without a model; what is said")
+    assert done.stdout.count("systemctl restart nginx\n") == 1 and "waits" not in done.stdout
+
+
 def test_brain_that_does_not_exist_is_an_error_in_three_parts(tmp_path):
     done = talk("", "--brain", "nobody", cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.startswith("error[") and "Traceback" not in done.stderr

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from guard import render
+from tests.approvals.terminal import Terminal
 from tests.repl.tmux import LIMIT_S, Tmux, opsagent
 
 WELCOME = "/help"
@@ -209,7 +210,17 @@ def test_ctrl_c_clears_then_asks_then_leaves(terminal):
     screen.keys("C-c")
     screen.wait_for("Ctrl-C again leaves")
     screen.keys("C-c")
-    assert screen.exit_code() == 0
+    assert screen.exit_code() == 0 and "to go on" not in screen.everything(), "nothing was said"
+
+
+def test_leaving_says_how_to_go_on(terminal):
+    screen = terminal({"text": "One."})
+    screen.type("hello")
+    screen.keys("Enter")
+    screen.wait_for("One.", gone=["working"])
+    screen.type("/exit")
+    screen.keys("Enter")
+    assert screen.exit_code() == 0 and "opsagent --resume c-" in screen.everything()
 
 
 def test_text_goes_to_the_editor_and_back(terminal, tmp_path):
@@ -433,3 +444,20 @@ def test_change_that_runs_when_the_terminal_goes_away_ends_on_record(terminal, w
         time.sleep(0.05)
         (run,) = (run for run in entries(tmp_path)[1].executions(limit=10).executions if run.level != "R0")
     assert run.status in ("succeeded", "cancelled") and (run.status == "succeeded") == (work / "over").exists()
+
+
+def test_copy_asks_the_terminal(work, tmp_path):
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"text": "An answer 磁盘."}) + "\n")
+    environ = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "TMUX")}
+    one = Terminal(opsagent("--brain", f"script:{script}"), env={**environ, "TERM": "xterm"}, cwd=str(work))
+    try:
+        one.wait_for("guarded")
+        one.type("please\r")
+        one.wait_for("An answer")
+        one.type("/copy\r")
+        one.wait_for("\x1b]52;c;QW4gYW5zd2VyIOejgeebmC4=\x07")
+        one.type("/exit\r")
+        assert one.end() == 0
+    finally:
+        one.close()

@@ -1,0 +1,34 @@
+"""Which change is meant when nobody names one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import execution
+from acting.rollback import asked
+from guard.errors import GuardError
+from guard.types import Status
+
+if TYPE_CHECKING:
+    from guard.ledger.records import Execution
+
+LOOKED_AT = 1_000
+"""So many of the newest runs are looked at, reads among them."""
+
+
+def newest_change(guard: execution.Guard) -> Execution | None:
+    """The newest run of which something can be taken back now; a rollback is none. Changes nothing.
+
+    Raises: StateError, when the record cannot be read.
+    """
+    for run in guard.ledger.executions(limit=LOOKED_AT).executions:
+        if run.snapshot and run.status != Status.RUNNING and asked(run.command) is None and _goes_back(run.id, guard):
+            return run
+    return None
+
+
+def _goes_back(id: str, guard: execution.Guard) -> bool:
+    try:
+        return execution.plan_rollback(id, guard).does_something
+    except GuardError:
+        return False  # damaged, busy, or its paths cannot be looked at: another one is offered
