@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -58,6 +59,8 @@ SWITCH_S = 0.001
 LEAVE_S = 2.0
 """How long a second Ctrl-C means leaving."""
 MENU_ROWS = 8
+_TERMINAL_GONE = (errno.EIO, errno.ENXIO, errno.EBADF, errno.EPIPE)
+"""What reading and writing say when a terminal was taken away."""
 COMPOSER_ROWS = 10
 OPENED_LINES = 2_000
 """Lines of an output that Ctrl-O writes; all of it is in the record."""
@@ -214,6 +217,10 @@ class Repl:
             ticking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ticking
+        if self.desk.working:
+            with contextlib.suppress(OSError):
+                self.app.output.write("· ending what is at work, on record …\r\n")
+                self.app.output.flush()
         # The loop goes on meanwhile, so that what the threads still tell is taken.
         await loop.run_in_executor(None, self.desk.close)
         return code
@@ -255,7 +262,7 @@ class Repl:
     def _fault(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         """A fault in a callback: the terminal is gone, or it is ours and is said; the conversation goes on."""
         error = context.get("exception")
-        if isinstance(error, OSError | EOFError):
+        if isinstance(error, EOFError) or (isinstance(error, OSError) and error.errno in _TERMINAL_GONE):
             self._leaving = True
             if self.app.is_running and not self.app.is_done:
                 self.app.exit(exception=EOFError())

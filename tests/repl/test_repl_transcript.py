@@ -43,7 +43,7 @@ DIAGNOSIS = (
     ev.Error("brain.busy", "the API has too much to do", "nothing was run", "ask again"),
     ev.Text("# Result\n\n1. nginx runs\n2. 磁盘正常\n\n" + TABLE + "\n```sh\nsystemctl status nginx\n```\n> quoted\n"),
     ev.Usage(1200, 300, 0.02),
-    ev.TurnCompleted(3),
+    ev.TurnCompleted(3, ["a-7k2m4p"]),
 )
 
 
