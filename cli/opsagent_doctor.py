@@ -13,7 +13,6 @@ from cli.options import Option, Verb
 from cli.report import as_typed, line, safe, write
 from cli.version import VERSION
 from guard.errors import GuardError, StateError, UsageError
-from guard.types import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,26 +159,26 @@ def _secrets(guard: execution.Guard) -> Iterator[Check]:
 
 
 def _sandbox(guard: execution.Guard) -> Iterator[Check]:
-    """Measured now: a worker of each profile tries to break out."""
+    """Tried now: in each profile a program attempts what must be stopped and what must be left."""
     from guard.hands import sandbox
+    from guard.hands.sandbox.canaries import try_canaries
+    from guard.hands.sandbox.missing import missing_pieces
 
-    measured = sandbox.measure()
-    if Profile.LOCAL not in measured.profiles:
-        yield Check(
-            "sandbox",
-            WARN,
-            "the kernel does not hold reads here, so reads beyond the plainest need approval",
-            "Linux 5.13 or later with Landlock (lsm=landlock,…); in a container, allow its system calls",
-        )
-        return
-    profiles = ", ".join(sorted(measured.profiles))
-    yield Check(
-        "sandbox", OK, f"reads are held: {measured.mechanism}, Landlock ABI {measured.landlock_abi}; {profiles}"
-    )
-    if Profile.NET not in measured.profiles:
-        yield Check("sandbox", WARN, "reads over the network need approval: Landlock ABI 4 is not there", "Linux 6.7")
-    if not measured.reports:
-        yield Check("sandbox", WARN, "what it refuses cannot be told: results say `interference: null`")
+    shared = sandbox.shared()
+    measured = shared.measure()
+    if measured.profiles:
+        canaries = list(try_canaries(shared, [name for name in sandbox.PROFILES if name in measured.profiles]))
+        failed = [canary for canary in canaries if not canary.passed]
+        profiles = ", ".join(name for name in sandbox.PROFILES if name in measured.profiles)
+        how = f"{measured.mechanism}, Landlock ABI {measured.landlock_abi}; {profiles}"
+        if failed:
+            yield Check(
+                "sandbox", BAD, f"{failed[0].words} does not hold ({len(failed)} in all)", "opsx sandbox doctor"
+            )
+        else:
+            yield Check("sandbox", OK, f"reads are held, as {len(canaries)} attempts showed: {how}")
+    for piece in missing_pieces(shared):
+        yield Check("sandbox", WARN, f"{piece.piece} is not there: {piece.meaning}", piece.mend)
 
 
 def _hooks(guard: execution.Guard) -> Iterator[Check]:

@@ -241,6 +241,17 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
         codes="0 all passed · 1 something failed",
     ),
     Verb(
+        "sandbox",
+        "cli.opsx_sandbox",
+        "what the sandbox of reads really holds here, tried now, and what is missing for more",
+        usage="doctor",
+        options=(JSON,),
+        text="""
+Inside every profile a program attempts what must be stopped (writing, signalling, reaching out …) and what must be
+left; nothing of yours is touched. docs/sandbox.md tells what each layer is for.""",
+        codes="0 every attempt ended as it must · 1 one did not, or nothing is enforced",
+    ),
+    Verb(
         "completions",
         "cli.completions",
         "print shell completions for opsx and opsagent",

@@ -86,7 +86,7 @@ JUDGE_LOADERS = {"guard.judge.shell.grammar", "guard.judge.families"}
 FORBIDDEN_NAMES = {"open", "print", "input", "exec", "eval", "compile", "breakpoint", "__import__"}
 
 # Processes of their own that speak with their parent over standard input and output, and with no person.
-CHILDREN = {"guard.hands.witness", "acting.notifying"}
+CHILDREN = {"guard.hands.witness", "guard.hands.sandbox.canary_probe", "acting.notifying"}
 STREAMS = {f"sys.{mark}{name}{mark}" for name in ("stdin", "stdout", "stderr") for mark in ("", "__")}
 
 # Measured: dataclasses alone is 2.5 times `python -c pass`.
