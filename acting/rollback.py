@@ -9,42 +9,29 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from guard.bound import Binding
 from guard.errors import NotPermitted, NoWayBack, StateBusy, UsageError
 from guard.quoting import quoted
-from guard.saved import CONFLICTS, FILE, Action, Foreseen, Output, RollbackAsked, RolledBack
+from guard.saved import CONFLICTS, FILE, NOTHING_UNREAD, Action, Foreseen, Output, RollbackAsked, RolledBack
 from guard.types import LOCAL, Assessment, Decision, Effect, Level, Outcome, PlanItem, Profile, Reason, Status, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from guard.ledger.null import NullLedger
+    from acting.world import Guard
     from guard.ledger.plans import SnapshotPlan
-    from guard.ledger.store import Ledger
-    from guard.ports import Clock
-    from guard.redact import Redactor
-    from guard.saved import Limits, Manifest, RollbackPlan, Step, StepResult
+    from guard.saved import Limits, Manifest, RollbackPlan, SavedOutput, Step, StepResult
     from guard.types import Request
-
-
-class World(Protocol):
-    """What is needed of `execution.Guard`."""
-
-    @property
-    def ledger(self) -> Ledger | NullLedger: ...
-    @property
-    def redactor(self) -> Redactor: ...
-    @property
-    def clock(self) -> Clock: ...
 
 
 def save(
     plan: SnapshotPlan,
-    world: World,
+    world: Guard,
     *,
     outputs: Iterable[Output] = (),
+    unread: Mapping[tuple[str, str], str] = NOTHING_UNREAD,
     execution: str = "",
     reason: str = "exec",
     limits: Limits | None = None,
@@ -52,7 +39,8 @@ def save(
     """Saves what a snapshot plan names and returns the snapshot's id.
 
     Args:
-        outputs: what the plan's commands said.
+        outputs: what the plan's commands and states said.
+        unread: why other states could not be read.
         execution: the run that it is for; "" for one that a person asked for.
         reason: `exec` · `manual`
     Raises:
@@ -64,24 +52,28 @@ def save(
     snapshots = world.ledger.snapshots
     # The state folder is never part of a snapshot: it would hold itself, and going back would cut the log.
     own = snapshots.state_path()
-    taken = capture(plan.items, limits=limits, outputs=tuple(outputs), leave_out=(*plan.leave_out, own))
+    left_out = (*plan.leave_out, own)
+    taken = capture(plan.items, limits=limits, outputs=tuple(outputs), unread=unread, leave_out=left_out)
     snapshot = snapshots.save(taken, execution=execution, reason=reason)
     world.ledger.prune_snapshots(only_when_many=True)
     return snapshot
 
 
-def foreseen(plan: SnapshotPlan, world: World, *, limits: Limits | None = None) -> Foreseen:
+def foreseen(plan: SnapshotPlan, world: Guard, *, limits: Limits | None = None) -> Foreseen:
     """What `save` would keep now, without reading a content or keeping anything: for who is asked to approve.
 
     Never raises for what cannot be saved: `problem` says why.
     """
+    from acting import states
     from guard.errors import SnapshotImpossible
     from guard.hands.capture import capture
 
-    outputs = tuple(Output("command", name, command, b"", 0) for name, command in plan.commands)
+    saved_states, unread = states.outputs(plan.items, world)
+    outputs = tuple(Output("command", name, command, b"", 0) for name, command in plan.commands) + saved_states
     own = world.ledger.snapshots.state_path()
     try:
-        taken = capture(plan.items, limits=limits, outputs=outputs, leave_out=(*plan.leave_out, own))
+        left_out = (*plan.leave_out, own)
+        taken = capture(plan.items, limits=limits, outputs=outputs, unread=unread, leave_out=left_out)
     except SnapshotImpossible as error:
         return Foreseen(problem=error.message)
     at = {node.path: node for node in taken.nodes if node.path not in taken.secrets}
@@ -100,7 +92,7 @@ def foreseen(plan: SnapshotPlan, world: World, *, limits: Limits | None = None) 
     return Foreseen(roots, names, tuple(sorted(taken.secrets)), taken.unsaved, metadata)
 
 
-def record_after(snapshot: str, world: World) -> str:
+def record_after(snapshot: str, world: Guard) -> str:
     """Records how a snapshot's paths stand at the end of its run. Returns why that was not possible, "" when it was.
 
     Never raises: the run is over. A rollback then says that it cannot tell who changed what.
@@ -117,12 +109,12 @@ def record_after(snapshot: str, world: World) -> str:
     return ""
 
 
-def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflicts: bool = False) -> RollbackPlan:
+def plan(of: str, world: Guard, *, overruled: Iterable[str] = (), leave_conflicts: bool = False) -> RollbackPlan:
     """What going back would do, from how things stand now. Changes nothing.
 
     Args:
         of: an execution or a snapshot.
-        overruled: conflicting paths to take back all the same.
+        overruled: conflicting paths and states to take back all the same.
         leave_conflicts: take back the rest without them.
     Raises:
         NoWayBack: nothing was saved under that id.
@@ -137,12 +129,14 @@ def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflict
     after = world.ledger.snapshots.after(manifest.id)
     now = survey_of(manifest)
     unfinished = _unfinished(manifest.id, world)
+    chosen = tuple(dict.fromkeys(overruled))
+    names = frozenset(_label(output) for output in manifest.outputs)
     found = rollback_plan(
         of,
         manifest,
         after,
         now,
-        overruled=overruled,
+        overruled=[name for name in chosen if name not in names],
         leave_conflicts=leave_conflicts,
         resumed=bool(unfinished),
     )
@@ -154,10 +148,40 @@ def plan(of: str, world: World, *, overruled: Iterable[str] = (), leave_conflict
     cut_out = [
         f"{path} was left out when it was saved: it is not looked at" for path in manifest.cut_out if path != own
     ]
-    return replace(found, notes=(*found.notes, *lost, *cut_out), unkept=unkept)
+    found = replace(found, notes=(*found.notes, *lost, *cut_out), unkept=unkept)
+    return _with_states(found, manifest, [name for name in chosen if name in names], world)
 
 
-def differences(plan: RollbackPlan, world: World) -> tuple[tuple[Step, str], ...]:
+def _with_states(plan: RollbackPlan, manifest: Manifest, overruled: list[str], world: Guard) -> RollbackPlan:
+    """The plan with what it would do to states that are no files."""
+    from acting import states
+    from guard.ledger.plans import with_states
+
+    if not any(output.kind in ("service", "state") for output in manifest.outputs):
+        return plan
+    units = any(step.path.startswith("/etc/systemd/") for step in plan.work)
+    with world.ledger.snapshots.contents(manifest) as pack:
+        found = states.plan(
+            manifest,
+            pack,
+            world.ledger.snapshots.states_after(manifest.id),
+            world,
+            overruled=overruled,
+            reload_units=units,
+        )
+    wrong = [name for name in overruled if not any(step.label == name and step.state in CONFLICTS for step in found)]
+    if wrong:
+        raise UsageError(
+            f"{wrong[0]} is not in conflict", not_done="nothing was changed", hint=f"opsx rollback {plan.of}"
+        )
+    return with_states(plan, found, overruled)
+
+
+def _label(output: SavedOutput) -> str:
+    return f"service {output.name}" if output.kind == "service" else output.name
+
+
+def differences(plan: RollbackPlan, world: Guard) -> tuple[tuple[Step, str], ...]:
     """Each step that does something or is in conflict, with what it would change in words. Redacted."""
     from guard.hands.capture import read_small
     from guard.ledger.plans import DIFF_BYTES, difference
@@ -226,7 +250,7 @@ def judged(plan: RollbackPlan) -> Assessment:
 def apply(
     plan_consented: RollbackPlan,
     request: Request,
-    world: World,
+    world: Guard,
     *,
     stamp: str = "",
     binding: Binding | None = None,
@@ -253,7 +277,7 @@ def apply(
     from guard.hands.capture import capture
     from guard.ledger.plans import items_of_work
 
-    if plan_consented.conflicts and not plan_consented.leave_conflicts:
+    if plan_consented.in_the_way and not plan_consented.leave_conflicts:
         return RolledBack(Status.REFUSED, plan_consented)
     fresh = plan(
         plan_consented.of, world, overruled=plan_consented.overruled, leave_conflicts=plan_consented.leave_conflicts
@@ -285,7 +309,7 @@ def apply(
         snapshot=fresh.snapshot,
         of=fresh.of,
         digest=fresh.digest,
-        steps=len(fresh.work),
+        steps=len(fresh.work) + len(fresh.state_work),
         consent=consent or None,
     )
     manifest = ledger.snapshots.load(fresh.snapshot)
@@ -305,10 +329,11 @@ def apply(
         results = restore.apply(
             fresh, pack, tag=execution, stale_tags=unfinished, on_step=on_step, checkpoint=checkpoint
         )
+    results = (*results, *states.put_back(fresh.state_work, world, on_step))
     # It has to be complete before its end is on record: later rollbacks of this one compare with it.
     notes = [note for note in (record_after(own, world),) if note]
     wrong = [result for result in results if result.result != restore.DONE]
-    status = Status.FAILED if wrong or fresh.conflicts or fresh.lost else Status.SUCCEEDED
+    status = Status.FAILED if wrong or fresh.in_the_way or fresh.cannot_return else Status.SUCCEEDED
     recorded = ledger.end(
         execution,
         Outcome(
@@ -319,7 +344,7 @@ def apply(
             enforced="none",
             notes=(
                 *(f"{result.path}: {result.text}" for result in wrong),
-                *(f"{step.path}: differs and cannot be put back" for step in fresh.lost),
+                *(f"{name}: differs and cannot be put back" for name in fresh.cannot_return),
             ),
         ),
     )
@@ -330,7 +355,7 @@ def apply(
     return RolledBack(status, fresh, execution, own, results, tuple(notes))
 
 
-def _manifest(of: str, world: World) -> Manifest:
+def _manifest(of: str, world: Guard) -> Manifest:
     snapshots = world.ledger.snapshots
     if of.startswith("s-"):
         manifest = snapshots.load(of)
@@ -359,7 +384,7 @@ def _manifest(of: str, world: World) -> Manifest:
     return manifest
 
 
-def _unfinished(snapshot: str, world: World) -> tuple[str, ...]:
+def _unfinished(snapshot: str, world: Guard) -> tuple[str, ...]:
     """Executions of rollbacks to this snapshot that never came to their end.
 
     Raises:
@@ -417,13 +442,17 @@ class _Judged(Assessment):
         self.ports = ()
         self.peers = ()
         span = (0, len(self.command.encode("utf-8", "surrogatepass")))
-        self.reasons = (Reason("rollback", f"takes back {len(plan.work)} paths", span, Level.R2, "design 8"),)
+        counted = [f"{len(plan.work)} paths"] if plan.work or not plan.state_work else []
+        counted += [f"the state of {step.label}" for step in plan.state_work]
+        self.reasons = (Reason("rollback", f"takes back {', '.join(counted)}", span, Level.R2, "design 8"),)
         self.effects = tuple(
             Effect("delete" if step.action == Action.DELETE else "write", step.path) for step in plan.work
-        )
+        ) + tuple(Effect("service", step.name) for step in plan.state_work)
         self.opaque = ()
-        self.snapshot_plan = tuple(PlanItem("path", step.path) for step in plan.work)
-        self.reversible = "partial" if plan.unkept else "yes"
+        self.snapshot_plan = tuple(PlanItem("path", step.path) for step in plan.work) + tuple(
+            PlanItem(step.kind, step.name) for step in plan.state_work
+        )
+        self.reversible = "partial" if plan.unkept or plan.state_work else "yes"
         self.ambient = {}
         self.env = ()
         self.target = plan.target

@@ -16,7 +16,7 @@ import core
 import execution
 from acting import approving, edit, rollback
 from capabilities.edit_words import change_words
-from capabilities.rollback_shapes import foreseen_words, kind_words
+from capabilities.rollback_shapes import foreseen_words, kind_words, state_rows
 from capabilities.sensitive import sensitive_parts
 from dialogue.confirm import COMMAND, FILE_CHANGE, RESOLVE, ROLLBACK, Ask
 from dialogue.screen import marked_spans, typeable
@@ -130,9 +130,11 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
             for step, text in execution.rollback_differences(plan, guard)
             for row in (f"{step.action} {step.path}", *(f"  {line}" for line in text.split("\n") if line))
         )
+        details += tuple(row for step in plan.states for row in state_rows(step))
         saved = tuple(kind_words(step.now) for step in plan.work if step.path not in plan.unkept)
         saved_paths, not_saved = len(saved), plan.notes
-        not_saved += tuple(f"{step.path} differs and cannot be put back" for step in plan.lost)
+        saved += tuple(f"the state of {step.label}" for step in plan.state_work)
+        not_saved += tuple(f"{name} differs and cannot be put back" for name in plan.cannot_return)
     else:
         core.require_command(request.command)
         core.require_target(request.target)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from guard.ledger.packs import Listed
-    from guard.saved import Foreseen, Manifest, Node, RollbackPlan, RolledBack, Step, StepResult
+    from guard.saved import Foreseen, Manifest, Node, RollbackPlan, RolledBack, StateStep, Step, StepResult
 
 LISTED_NODES = 1000
 """Paths of one snapshot beyond this many are counted, not listed."""
@@ -82,7 +82,9 @@ def foreseen_words(foreseen: Foreseen) -> tuple[tuple[str, ...], tuple[str, ...]
     saved = [_root_words(node, count) for node, count in foreseen.roots]
     saved += [f"{_metadata_words(node)} of {_root_words(node, count)}" for node, count in foreseen.metadata]
     saved += [f"what the read {name} says" for name in foreseen.outputs]
+    saved += [f"the state of {name}" for name, _ in foreseen.states]
     missed = [f"the content of {path}: a secret, so only a hash is kept" for path in foreseen.hash_only]
+    missed += [f"of {name}: {stays}" for name, stays in foreseen.states if stays]
     missed += foreseen.unsaved
     if foreseen.problem:
         missed.append(f"nothing can be saved, so it would not run: {foreseen.problem}")
@@ -131,12 +133,39 @@ def plan_object(
             for step in steps
         ],
         "already_back": sum(1 for step in plan.steps if step.action == Action.NONE and step.state == State.BACK),
-        "conflicts": [redact(step.path) for step in plan.conflicts],
-        "not_saved": [redact(step.path) for step in plan.lost[:LISTED_NODES]],
+        "states": [
+            {
+                "name": redact(step.label),
+                "state": step.state,
+                "commands": [
+                    {"command": redact(command), "level": level}
+                    for (command, _), level in zip(step.commands, step.levels, strict=True)
+                ],
+                "diff": [redact(text) for text in step.difference],
+                "lost": [redact(text) for text in step.lost],
+                "proven": step.proven,
+            }
+            for step in plan.states
+            if step.state != State.BACK or step.commands
+        ],
+        "conflicts": [redact(name) for name in plan.in_the_way],
+        "not_saved": [redact(name) for name in plan.cannot_return[:LISTED_NODES]],
         "overruled": [redact(path) for path in plan.overruled],
         "leave_conflicts": plan.leave_conflicts,
         "notes": [redact(note) for note in plan.notes],
     }
+
+
+def state_rows(step: StateStep) -> tuple[str, ...]:
+    """What a plan would do to one state, as lines for a person: name, difference, commands. Not redacted."""
+    if step.state == State.BACK and not step.commands:
+        return ()
+    rows = [f"state {step.label}", *(f"  {text}" for text in step.difference)]
+    for (command, text), level in zip(step.commands, step.levels, strict=True):
+        fed = f" < {text.count(chr(10))} lines" if text else ""
+        rows.append(f"  runs ({level}): {command}{fed}")
+    rows += [f"  stays: {text}" for text in step.lost]
+    return tuple(rows)
 
 
 def result_object(done: RolledBack, redact: Callable[[str], str]) -> dict[str, Any]:

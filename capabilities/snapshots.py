@@ -70,15 +70,16 @@ def rollback_tool(guard: execution.Guard, call: Call) -> Tool:
     def run(arguments: JSON) -> JSON:
         plan = execution.plan_rollback(arguments["id"], guard)
         found = plan_object(plan, execution.rollback_differences(plan, guard), guard.redactor.text)
-        if plan.conflicts:
+        if plan.in_the_way:
             return {
                 **found,
                 "status": Status.REFUSED,
                 "next": f"for the person: opsx rollback {plan.of} --leave-conflicts, or --overrule PATH for each",
             }
-        if not plan.work:
-            lost = f"{len(plan.lost)} differ and cannot be put back: their content was not saved" if plan.lost else None
-            return {**found, "status": Status.FAILED if plan.lost else Status.SUCCEEDED, "next": lost}
+        if not plan.does_something:
+            left = len(plan.cannot_return)
+            lost = f"{left} differ and cannot be put back: their content was not saved" if left else None
+            return {**found, "status": Status.FAILED if left else Status.SUCCEEDED, "next": lost}
         if not arguments.get("confirm", False):
             return {
                 **found,

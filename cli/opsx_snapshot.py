@@ -6,7 +6,14 @@ import socket
 from typing import TYPE_CHECKING
 
 import execution
-from capabilities.rollback_shapes import created_object, listed_object, plan_object, result_object, snapshot_object
+from capabilities.rollback_shapes import (
+    created_object,
+    listed_object,
+    plan_object,
+    result_object,
+    snapshot_object,
+    state_rows,
+)
 from cli import surroundings
 from cli.ask import consented, paged
 from cli.report import as_typed, line, safe, write
@@ -15,7 +22,7 @@ from guard.saved import Action, State
 from guard.types import Actor, Mode, Request, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cli.options import Parsed
     from execution import Guard
@@ -38,6 +45,7 @@ _STATES = {
     State.EXTRA: "appeared since; stays",
     State.NOT_SAVED: "DIFFERS AND CANNOT BE PUT BACK: its content was not saved",
 }
+_STATE_VERBS = {True: "run", False: "leave"}
 MOST_LINES = 20
 """Things that a new snapshot does not hold beyond this many are counted."""
 
@@ -213,10 +221,10 @@ def rollback(parsed: Parsed) -> int:
     shape = plan_object(plan, differences, guard.redactor.text)
     if not as_json:
         paged(preview(plan, dict(differences), socket.gethostname()))
-    if plan.conflicts and not plan.leave_conflicts:
+    if plan.in_the_way and not plan.leave_conflicts:
         return _stopped_by_conflicts(plan, shape, as_json=as_json)
-    if not plan.work:
-        partly = bool(plan.conflicts or plan.lost)
+    if not plan.does_something:
+        partly = bool(plan.in_the_way or plan.cannot_return)
         if as_json:
             status = Status.FAILED if partly else Status.SUCCEEDED
             line({**shape, "status": status, "execution": None, "own_snapshot": None, "results": []})
@@ -228,7 +236,7 @@ def rollback(parsed: Parsed) -> int:
     if not stamp:
         if as_json or request.actor != Actor.PERSON:
             return _needs_stamp(plan, request, guard, shape, as_json=as_json)
-        if not consented(f"take back {_paths(len(plan.work))}?"):
+        if not consented(f"take back {_extent(plan)}?"):
             write("opsx: nothing was changed\n", to_stderr=True)
             return 3
         consent = "tty"
@@ -248,22 +256,27 @@ def preview(plan: RollbackPlan, differences: dict[Step, str], host: str) -> str:
             continue
         lines.append(f"{_VERBS[step.action]:7}{one_line(step.path)}  ({_STATES[step.state]})")
         lines += [f"    {one_line(text)}" for text in differences.get(step, "").split("\n") if text]
-    back = sum(1 for step in plan.steps if step.state == State.BACK)
+    for state in plan.states:
+        rows = state_rows(state)
+        if rows:
+            lines.append(f"{_STATE_VERBS[bool(state.commands)]:7}{one_line(state.label)}  ({_STATES[state.state]})")
+            lines += [f"  {one_line(row)}" for row in rows[1:]]
+    back = [step.state for step in plan.steps].count(State.BACK) + [one.state for one in plan.states].count(State.BACK)
     if back:
         lines.append(f"{back} already back")
     lines += [f"note: {safe(note)}" for note in plan.notes]
-    if plan.lost:
-        lines.append(f"{_differ(len(plan.lost))} and cannot be put back")
-    if not plan.work and not plan.conflicts:
+    if plan.cannot_return:
+        lines.append(f"{_differ(plan)} and cannot be put back")
+    if not plan.does_something and not plan.in_the_way:
         lines.append(f"nothing to do: {_why_nothing(plan)}")
-    lines += ["", f"to change: {_paths(len(plan.work))}; what is there now is saved first"] if plan.work else []
+    lines += ["", f"to change: {_extent(plan)}; what is there now is saved first"] if plan.does_something else []
     return "\n".join(lines) + "\n"
 
 
 def _why_nothing(plan: RollbackPlan) -> str:
-    if len(plan.lost) == len(plan.steps) > 0:
+    if len(plan.cannot_return) == len(plan.steps) + len(plan.states) > 0:
         return "nothing can be put back"
-    whole = not plan.lost and not plan.notes and not any(step.state == State.EXTRA for step in plan.steps)
+    whole = not plan.cannot_return and not plan.notes and not any(step.state == State.EXTRA for step in plan.steps)
     return "everything is as it was" if whole else "all that can be put back is as it was"
 
 
@@ -273,7 +286,7 @@ def _stopped_by_conflicts(plan: RollbackPlan, shape: dict[str, object], *, as_js
         line({**shape, "status": Status.REFUSED, "execution": None, "own_snapshot": None, "results": [], "next": hint})
     else:
         write(
-            f"opsx: stopped: {_paths(len(plan.conflicts))} changed since; nothing was changed\n"
+            f"opsx: stopped: {_counted(plan.conflicts, plan.state_conflicts)} changed since; nothing was changed\n"
             f"opsx: next: {as_typed(hint)}\n",
             to_stderr=True,
         )
@@ -315,9 +328,9 @@ def _in_words(done: RolledBack) -> None:
     wrong = [result for result in done.results if result.result != "done"]
     for result in wrong:
         write(f"{result.result:9} {one_line(result.path)}: {one_line(result.text)}\n")
-    write(f"back and verified: {len(done.results) - len(wrong)} of {_paths(len(done.results))}\n")
-    if done.plan.lost:
-        write(f"{_differ(len(done.plan.lost))} and could not be put back\n")
+    write(f"back and verified: {len(done.results) - len(wrong)} of {_extent(done.plan)}\n")
+    if done.plan.cannot_return:
+        write(f"{_differ(done.plan)} and could not be put back\n")
     for note in done.notes:
         write(f"opsx: {safe(note)}\n", to_stderr=True)
     back = as_typed(f"opsx rollback {done.execution}")
@@ -338,8 +351,20 @@ def _paths(count: int) -> str:
     return "1 path" if count == 1 else f"{count} paths"
 
 
-def _differ(count: int) -> str:
-    return "1 path differs" if count == 1 else f"{count} paths differ"
+def _counted(paths: Sequence[object], states: Sequence[object]) -> str:
+    """How many paths and states, without the kind that there is none of."""
+    parts = [_paths(len(paths))] if paths or not states else []
+    parts += ["1 state" if len(states) == 1 else f"{len(states)} states"] if states else []
+    return " and ".join(parts)
+
+
+def _extent(plan: RollbackPlan) -> str:
+    return _counted(plan.work, plan.state_work)
+
+
+def _differ(plan: RollbackPlan) -> str:
+    verb = "differs" if len(plan.cannot_return) == 1 else "differ"
+    return f"{_counted(plan.lost, plan.states_lost)} {verb}"
 
 
 def _guard() -> Guard:

@@ -7,7 +7,10 @@ now are two more such sets, and a rollback plan is what follows from the three.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FILE = "file"
 DIRECTORY = "dir"
@@ -114,12 +117,16 @@ class Output:
     """What a read-only command (or a service's state) said before the change; kept beside the files."""
 
     kind: str
-    """`command` · `service`"""
+    """`command` · `service` · `state`"""
     name: str
-    """The NAME of `--snapshot-cmd NAME::CMD`, or the unit."""
+    """The NAME of `--snapshot-cmd NAME::CMD`, the unit, or the state's name."""
     command: str
     data: bytes
     exit_code: int
+
+
+NOTHING_UNREAD: Mapping[tuple[str, str], str] = {}
+"""Of no state it is said why it could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +235,37 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class StateStep:
+    """One state of a rollback plan that is no file."""
+
+    kind: str
+    """`service` · `state`"""
+    name: str
+    """The unit; `FAMILY` or `FAMILY KEY`."""
+    state: str
+    """A `State`."""
+    commands: tuple[tuple[str, str], ...] = ()
+    """(command, its standard input), in order: what would be run; () for nothing."""
+    levels: tuple[str, ...] = ()
+    """What each command is judged to be by itself."""
+    before: str = ""
+    """What it shall be again: SHA-256 of the state, 64 hex digits."""
+    now: str = ""
+    """What it was when the plan was made; "" when it could not be read."""
+    difference: tuple[str, ...] = ()
+    """Lines of a difference from now to before, not redacted."""
+    lost: tuple[str, ...] = ()
+    """What of it stays different all the same, as sentences."""
+    proven: bool = True
+    """This way back was tried against the real thing, and not only against its documented answers."""
+
+    @property
+    def label(self) -> str:
+        """How it is named to people, and in `--overrule`."""
+        return f"service {self.name}" if self.kind == "service" else self.name
+
+
+@dataclass(frozen=True, slots=True)
 class RollbackPlan:
     """Exactly what a rollback would do. A person consents to `digest`, and nothing else is applied."""
 
@@ -247,11 +285,43 @@ class RollbackPlan:
     """Sentences for people: what has no way back."""
     unkept: tuple[str, ...] = ()
     """Secret files that it replaces or removes: what is there now is not kept, so that is gone for good."""
+    states: tuple[StateStep, ...] = ()
+    """What is no file, in the order of the snapshot; carried out after the files."""
 
     @property
     def conflicts(self) -> tuple[Step, ...]:
         """The steps that stand in the way."""
         return tuple(step for step in self.steps if step.state in CONFLICTS and step.path not in self.overruled)
+
+    @property
+    def state_conflicts(self) -> tuple[StateStep, ...]:
+        """The states that stand in the way."""
+        return tuple(step for step in self.states if step.state in CONFLICTS and step.label not in self.overruled)
+
+    @property
+    def in_the_way(self) -> tuple[str, ...]:
+        """Paths and labels of all that is in conflict and that nobody chose to overrule."""
+        return (*(step.path for step in self.conflicts), *(step.label for step in self.state_conflicts))
+
+    @property
+    def does_something(self) -> bool:
+        """Whether carrying it out would change anything."""
+        return bool(self.work or self.state_work)
+
+    @property
+    def cannot_return(self) -> tuple[str, ...]:
+        """Paths and labels of all that differs and cannot be put back."""
+        return (*(step.path for step in self.lost), *(step.label for step in self.states_lost))
+
+    @property
+    def states_lost(self) -> tuple[StateStep, ...]:
+        """The states that differ and that nothing here can put back."""
+        return tuple(step for step in self.states if step.state == State.NOT_SAVED or (step.lost and not step.commands))
+
+    @property
+    def state_work(self) -> tuple[StateStep, ...]:
+        """The states that would be put back."""
+        return tuple(step for step in self.states if step.commands)
 
     @property
     def work(self) -> tuple[Step, ...]:

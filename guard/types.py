@@ -197,8 +197,9 @@ class PlanItem(Value):
 
     __slots__ = ("kind", "object")
     kind: str
-    """`file` (or directory) · `service` · `command`"""
+    """`file` (or directory) · `service` (a unit) · `state` (another state that is no file) · `command`"""
     object: str
+    """A path; a unit; `FAMILY` or `FAMILY KEY` of a state (docs/services.md); the name of a read."""
 
     def __init__(self, kind: str, object: str) -> None:
         self.kind = kind

@@ -29,6 +29,7 @@ from guard.saved import (
     DIRECTORY,
     FIFO,
     FILE,
+    NOTHING_UNREAD,
     SOCKET,
     SYMLINK,
     Limits,
@@ -122,6 +123,7 @@ def capture(
     *,
     limits: Limits | None = None,
     outputs: Sequence[Output] = (),
+    unread: Mapping[tuple[str, str], str] = NOTHING_UNREAD,
     leave_out: Iterable[str] = (),
     is_secret: Callable[[str], bool] | None = None,
 ) -> Capture:
@@ -132,6 +134,7 @@ def capture(
             `path` (exactly that real path); the kinds of `guard.metadata`, of which the content is not kept; of other
             kinds those that are in `outputs` count as saved, the rest is said in `unsaved`.
         outputs: what commands and services said, captured by the caller.
+        unread: why others, by kind and name, could not be read.
         leave_out: paths that a person chose not to save (`--no-snapshot-of`).
         is_secret: paths whose content must not be copied; by default the sandbox's list of secret files.
     Raises:
@@ -139,7 +142,8 @@ def capture(
     """
     kept = {(output.kind, output.name) for output in outputs}
     unsaved = tuple(
-        f"the state of {item.kind} {item.object} is not saved"
+        f"the state of {item.object if item.kind == 'state' else f'{item.kind} {item.object}'} is not saved"
+        + (f" ({why})" if (why := unread.get((item.kind, item.object))) else "")
         for item in items
         if item.kind not in ("file", "path") and wanted_of(item.kind) is None and (item.kind, item.object) not in kept
     )

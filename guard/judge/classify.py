@@ -72,7 +72,25 @@ class Judged(Assessment):
 
     @property
     def snapshot_plan(self) -> "tuple[PlanItem, ...]":  # type: ignore[override]
-        return tuple(PlanItem(kind, name) for kind, name in dict.fromkeys(self._judge.plan))
+        return tuple(PlanItem(kind, name) for kind, name in self._planned())
+
+    def _planned(self) -> "list[tuple[str, str]]":
+        """What is saved before it runs: files, and states that are none."""
+        if self.level == Level.R0:
+            return list(dict.fromkeys(self._judge.plan))
+        from guard.judge.states import states
+
+        return list(dict.fromkeys([*self._judge.plan, *states(self._judge)]))
+
+    @property
+    def cuts_off(self) -> bool:
+        """Whether it can cut the connection that it is made over: a firewall, a network, the ssh server."""
+        if self.level == Level.R0:
+            return False
+        from guard.judge.states import cuts_off
+
+        written = [effect.object for effect in self.effects if effect.kind in ("write", "delete")]
+        return cuts_off(self._planned(), written)
 
     @property
     def inputs(self) -> "tuple[PlanItem, ...]":  # type: ignore[override]

@@ -67,11 +67,16 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     return _closed(lines)
 
 
-def states_bytes(snapshot: str, nodes: Iterable[Node]) -> bytes:
-    """The file of how a snapshot's paths stood after the change."""
-    return _closed([encoded({"format": FORMAT, "snapshot": snapshot})] + [
-        encoded({"node": node_object(node)}) for node in nodes
-    ])  # fmt: skip
+def states_bytes(snapshot: str, nodes: Iterable[Node], states: Iterable[tuple[str, str, str]] = ()) -> bytes:
+    """The file of how a snapshot's paths, and its states that are no files, stood after the change.
+
+    Args:
+        states: (kind, name, SHA-256 of the state).
+    """
+    lines = [encoded({"format": FORMAT, "snapshot": snapshot})]
+    lines += [encoded({"node": node_object(node)}) for node in nodes]
+    lines += [encoded({"state": list(state)}) for state in states]
+    return _closed(lines)
 
 
 def manifest_of(data: bytes) -> Manifest:
@@ -116,7 +121,23 @@ def states_of(data: bytes, snapshot: str) -> tuple[Node, ...]:
     lines = _opened(data)
     if next(lines).get("snapshot") != snapshot:
         raise Malformed("it belongs to another snapshot")
-    return tuple(node_of(line.get("node"), _LOOKED_AT) for line in lines)
+    return tuple(node_of(line.get("node"), _LOOKED_AT) for line in lines if "state" not in line)
+
+
+def other_states_of(data: bytes) -> dict[tuple[str, str], str]:
+    """SHA-256 of each state that is no file, by kind and name, of a states file. Raises Malformed."""
+    found = {}
+    for line in _opened(data):
+        if "state" not in line:
+            continue
+        try:
+            kind, name, sha256 = line["state"]
+        except (TypeError, ValueError):
+            raise Malformed("a state is not what it must be") from None
+        if not is_sha256(_text(sha256)):
+            raise Malformed("a hash is not one")
+        found[_text(kind), _text(name)] = sha256
+    return found
 
 
 def node_object(node: Node) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from guard.errors import NoWayBack, SnapshotImpossible, StateDamaged, StateUnsafe
 from guard.ledger import index
 from guard.ledger.formats import Malformed
-from guard.ledger.manifests import manifest_bytes, manifest_of, states_bytes, states_of
+from guard.ledger.manifests import manifest_bytes, manifest_of, other_states_of, states_bytes, states_of
 from guard.ledger.state import state_error_of, write_all
 from guard.quoting import quoted
 from guard.saved import FILE, Blob, Manifest, SavedOutput
@@ -122,12 +122,13 @@ class Snapshots:
         self._note("snapshot", manifest, nodes=len(manifest.nodes), bytes=manifest.pack_bytes)
         return snapshot
 
-    def record_after(self, snapshot: str, nodes: Iterable[Node]) -> None:
+    def record_after(self, snapshot: str, nodes: Iterable[Node], states: Iterable[tuple[str, str, str]] = ()) -> None:
         """Keeps how the snapshot's paths stood when its change was over, so that later changes are told apart.
 
+        Args: states: (kind, name, SHA-256) of what is no file.
         Raises: StateError: it cannot be written; a rollback then says that it cannot tell who changed what.
         """
-        data = states_bytes(snapshot, nodes)
+        data = states_bytes(snapshot, nodes, states)
         with self._opened(snapshot) as fd:
             self._folder.write_new("after", data, dir_fd=fd)
         digest = new_sha256(data).hexdigest()
@@ -151,15 +152,26 @@ class Snapshots:
 
     def after(self, snapshot: str) -> tuple[Node, ...] | None:
         """How its paths stood after the change; None when that was not recorded. Raises as `load`."""
-        with self._opened(snapshot) as fd:
-            try:
-                data = self._folder.read_file("after", dir_fd=fd, limit_bytes=MANIFEST_BYTES)
-            except FileNotFoundError:
-                return None
+        data = self._after(snapshot)
         try:
-            return states_of(data, snapshot)
+            return None if data is None else states_of(data, snapshot)
         except Malformed as error:
             raise self._damaged(snapshot, f"the state after it: {error}") from None
+
+    def states_after(self, snapshot: str) -> dict[tuple[str, str], str]:
+        """SHA-256 of each state that is no file after the change, by kind and name. Raises as `load`."""
+        data = self._after(snapshot)
+        try:
+            return {} if data is None else other_states_of(data)
+        except Malformed as error:
+            raise self._damaged(snapshot, f"the state after it: {error}") from None
+
+    def _after(self, snapshot: str) -> bytes | None:
+        with self._opened(snapshot) as fd:
+            try:
+                return self._folder.read_file("after", dir_fd=fd, limit_bytes=MANIFEST_BYTES)
+            except FileNotFoundError:
+                return None
 
     @contextlib.contextmanager
     def contents(self, manifest: Manifest) -> Iterator[Pack]:

@@ -35,7 +35,7 @@ from guard.types import PlanItem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from guard.saved import Manifest
+    from guard.saved import Manifest, StateStep
 
 DIGEST_FORMAT = 1
 DIFF_BYTES = 256 * 1024
@@ -476,6 +476,15 @@ def _placed(item: PlanItem, cwd: str) -> PlanItem:
     """The item with its place on the disk spelled out."""
     if _is_path(item):
         return PlanItem(item.kind, _absolute(item.object, cwd))
+    return item
+
+
+def _placed(item: PlanItem, cwd: str) -> PlanItem:
+    """The item with its place on the disk spelled out: a file's path, and the folder of a repository."""
+    if item.kind == "file":
+        return PlanItem("file", _absolute(item.object, cwd))
+    if item.kind == "state" and item.object.startswith("git "):
+        return PlanItem("state", f"git {os.path.normpath(os.path.join(cwd, item.object[4:]))}")
     return item
 
 

@@ -189,7 +189,7 @@ def test_it_is_all_as_before_is_said_only_when_it_is(folder, guard, capsys):
         snapshot_plan([PlanItem("service", "nginx")], cwd="/", files=[str(folder / "one")]), guard, cwd="/"
     )
     out = said(capsys, "rollback", with_service)[1]
-    assert "the state of service nginx is not saved: it has no way back" in out
+    assert "the state of service nginx is not saved (systemctl says nothing about nginx): it has no way back" in out
     assert "everything is" not in out
     parent = save(guard, folder)
     (folder / "appeared").write_text("")
@@ -230,7 +230,7 @@ def test_foreseen_is_what_is_then_saved(folder, guard):
     )
     assert missed == (
         f"the content of {folder}/key: a secret, so only a hash is kept",
-        "the state of service nginx is not saved",
+        "the state of service nginx is not saved (systemctl says nothing about nginx)",
     )
     manifest = guard.ledger.snapshots.load(rollback.save(plan, guard))
     assert len(manifest.nodes) - len(manifest.hash_only) == foreseen.paths == 5
@@ -329,5 +329,5 @@ def test_form_of_a_host_says_the_same(folder, guard):
     lines = [text.split("\n") for text in shown]
     assert f"saved first file {folder}/one" in lines[0]
     assert f"NOT saved   the content of {folder}/key: a secret, so only a hash is kept" in lines[0]
-    assert "NOT saved   the state of service nginx is not saved" in lines[1]
+    assert "NOT saved   the state of service nginx is not saved (systemctl says nothing about nginx)" in lines[1]
     assert not any(line.startswith("saved first") for line in lines[1])

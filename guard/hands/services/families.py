@@ -1,0 +1,50 @@
+"""The table of all families, and which of them a plan's item belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from guard.hands.services import (
+    accounts,
+    containers,
+    crontab,
+    gitrefs,
+    iptables,
+    mounts,
+    network,
+    nftables,
+    packages,
+    sysctl,
+    units,
+)
+
+if TYPE_CHECKING:
+    from guard.hands.services.base import Family
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        units.FAMILY,
+        accounts.FAMILY,
+        crontab.FAMILY,
+        sysctl.FAMILY,
+        nftables.FAMILY,
+        iptables.FAMILY,
+        network.FAMILY,
+        mounts.FAMILY,
+        packages.FAMILY,
+        gitrefs.FAMILY,
+        *containers.FAMILIES,
+    )
+}
+
+
+def family_of(kind: str, name: str) -> tuple[Family, str] | None:
+    """The family and the key of a plan's item, None when no hand can read it."""
+    if kind == "service":
+        return units.FAMILY, name
+    if kind != "state":
+        return None
+    head, _, key = name.partition(" ")
+    family = FAMILIES.get(head)
+    return (family, key) if family is not None else None

@@ -1,0 +1,194 @@
+"""Which states that are no files a command changes: services, accounts, firewalls, networks, mounts, packages, refs.
+
+Worked out from the record of commands that the walk left (`Judge.ran`) when somebody asks, without I/O. An item names a
+state that `guard.hands.services` can read and put back; what has no item here has no known way back.
+"""
+
+from guard.judge.levels import R0
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from guard.judge.engine import Judge
+    from guard.judge.program import Ran
+
+SERVICE = "service"
+"""Kind of an item that names a unit."""
+STATE = "state"
+"""Kind of every other item; its object is `FAMILY` or `FAMILY KEY`."""
+ACCOUNTS, CRONTAB, SYSCTL, NFT, IPTABLES = "accounts", "crontab", "sysctl", "nft", "iptables"
+NETWORK, MOUNTS, PACKAGES, GIT, DOCKER, PODMAN = "network", "mounts", "packages", "git", "docker", "podman"
+
+CUTS_OFF = frozenset((NFT, IPTABLES, NETWORK))
+"""States whose change can cut the connection that it is made over."""
+UNITS_THAT_CUT_OFF = (
+    "ssh", "sshd", "networking", "network", "NetworkManager", "systemd-networkd", "systemd-resolved", "nftables",
+    "iptables", "ip6tables", "netfilter-persistent", "firewalld", "ufw", "wg-quick@", "openvpn", "tailscaled",
+)  # fmt: skip
+PATHS_THAT_CUT_OFF = (
+    "/etc/ssh/", "/etc/pam.d/sshd", "/etc/network/", "/etc/netplan/", "/etc/NetworkManager/", "/etc/systemd/network/",
+    "/etc/nftables", "/etc/iptables/", "/etc/ufw/", "/etc/firewalld/", "/etc/hosts.deny", "/etc/hosts.allow",
+    "/etc/sysconfig/network",
+)  # fmt: skip
+
+
+def _names(names: str) -> "frozenset[str]":
+    return frozenset(names.split())
+
+
+_ACCOUNT_PROGRAMS = _names(
+    "useradd adduser userdel deluser usermod chsh chfn groupadd addgroup groupmod groupdel delgroup gpasswd chage "
+    "newusers vipw vigr"
+)
+_PASSWD_WORDS = frozenset(("-l", "--lock", "-u", "--unlock", "-n", "-x", "-w", "-i"))
+_FIREWALL_FRONTS = {"ufw": "/etc/ufw", "firewall-cmd": "/etc/firewalld"}
+_UNIT_VERBS = _names(
+    "start stop restart reload try-restart reload-or-restart try-reload-or-restart condrestart force-reload enable "
+    "disable reenable mask unmask preset freeze thaw kill edit revert set-property reset-failed"
+)
+_DROP_IN_VERBS = frozenset(("edit", "revert", "set-property"))
+_ELSEWHERE = ("-H", "--host", "-M", "--machine", "--root", "--image", "--user", "--global")
+_UNIT_VALUES = frozenset(("-t", "--type", "-p", "--property", "-s", "--signal", "-n", "--lines", "-o", "--output"))
+_CONTAINER_VERBS = frozenset(("start", "stop", "restart", "kill", "pause", "unpause"))
+_CONTAINER_VALUES = frozenset(("-t", "--time", "-s", "--signal", "--timeout"))
+
+Item = tuple[str, str]
+
+
+def states(judge: "Judge") -> "list[Item]":
+    """The (kind, object) pairs of everything that is no file and that the commands here change, each once."""
+    found: list[Item] = []
+    moved = any(ran.name in ("cd", "pushd", "popd", "chdir") for ran in judge.ran)
+    for ran in judge.ran:
+        if ran.level > R0 and not ran.away:
+            found += _of_one(ran, moved)
+    return list(dict.fromkeys(found))
+
+
+def cuts_off(items: "list[Item]", paths: "list[str]") -> bool:
+    """Whether a change of these states and files can cut the connection that it is made over."""
+    for kind, name in items:
+        if kind == SERVICE and name.startswith(UNITS_THAT_CUT_OFF):
+            return True
+        if kind == STATE and name.partition(" ")[0] in CUTS_OFF:
+            return True
+    return any((path.rstrip("/") + "/").startswith(PATHS_THAT_CUT_OFF) for path in paths) or any(
+        path.startswith(PATHS_THAT_CUT_OFF) for path in paths
+    )
+
+
+def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
+    name, words = ran.name, [word.value or "" for word in ran.words[1:]]
+    if name == "systemctl":
+        return _units(words)
+    if name == "service" and words and words[0]:
+        return [(SERVICE, words[0])]
+    # A password that is set leaves no trace that may be read.
+    sets_password = name == "usermod" and any(word in ("-p", "--password") for word in words)
+    locks = name == "passwd" and any(word in _PASSWD_WORDS for word in words)
+    if (name in _ACCOUNT_PROGRAMS and not sets_password) or locks:
+        return _accounts(name, words)
+    if name == "crontab":
+        user = _value_of(words, ("-u", "--user"))
+        return [(STATE, f"{CRONTAB} {user}" if user else CRONTAB)]
+    if name == "sysctl":
+        return _sysctl(words)
+    if name == "nft":
+        # Its `flush ruleset` also takes the tables of iptables.
+        return [(STATE, NFT), (STATE, IPTABLES)]
+    if name.startswith(("iptables", "ip6tables")):
+        return [(STATE, IPTABLES)]
+    if name in _FIREWALL_FRONTS:
+        return [(STATE, NFT), (STATE, IPTABLES), ("file", _FIREWALL_FRONTS[name])]
+    if name in ("ip", "ifconfig", "route", "ifup", "ifdown", "nmcli", "netplan", "brctl"):
+        if name == "ip" and any(word.startswith("-n") for word in words[:3]):
+            return []
+        return [(STATE, NETWORK)]
+    if name in ("mount", "umount"):
+        return [(STATE, MOUNTS)]
+    if name in ("apt", "apt-get", "aptitude", "apt-mark", "dpkg"):
+        return [(STATE, PACKAGES)]
+    if name == "git":
+        return _git(words, moved)
+    if name in (DOCKER, PODMAN):
+        return _containers(name, words)
+    return []
+
+
+def _units(words: "list[str]") -> "list[Item]":
+    if any(word.partition("=")[0] in _ELSEWHERE for word in words):
+        return []
+    plain = _operands(words, _UNIT_VALUES)
+    if not plain or plain[0] not in _UNIT_VERBS:
+        return []
+    verb, units = plain[0], plain[1:]
+    if verb == "set-property":
+        units = units[:1]
+    found: list[Item] = [(SERVICE, unit) for unit in units if unit]
+    if verb in _DROP_IN_VERBS:
+        for unit in units:
+            full = unit if "." in unit else f"{unit}.service"
+            found += [("file", f"/etc/systemd/{place}/{full}.d") for place in ("system", "system.control")]
+            found.append(("file", f"/etc/systemd/system/{full}"))
+    return found
+
+
+def _accounts(name: str, words: "list[str]") -> "list[Item]":
+    found: list[Item] = [(STATE, ACCOUNTS)]
+    user = words[-1] if words and words[-1] and not words[-1].startswith("-") else ""
+    if name in ("useradd", "adduser", "userdel", "deluser") and user.replace("-", "").replace("_", "").isalnum():
+        home = _value_of(words, ("-d", "--home-dir", "--home")) or f"/home/{user}"
+        if name in ("useradd", "adduser") or any(word in ("-r", "--remove", "--remove-home") for word in words):
+            found += [("file", home), ("file", f"/var/mail/{user}")]
+    return found
+
+
+def _sysctl(words: "list[str]") -> "list[Item]":
+    keys = [word.partition("=")[0].strip() for word in words if "=" in word and not word.startswith("-")]
+    if not keys or any(word in ("-p", "--load", "--system") or word.startswith("-p") for word in words):
+        return [(STATE, SYSCTL)]
+    return [(STATE, f"{SYSCTL} {_dotted(key)}") for key in keys]
+
+
+def _dotted(key: str) -> str:
+    """The key as sysctl(8) prints it: with slashes first, the two separators change their places."""
+    slash, dot = key.find("/"), key.find(".")
+    if slash < 0 or 0 <= dot < slash:
+        return key
+    return key.translate({ord("/"): ".", ord("."): "/"})
+
+
+def _git(words: "list[str]", moved: bool) -> "list[Item]":
+    if any(word.startswith(("--git-dir", "--work-tree")) for word in words):
+        return []
+    if words[:1] == ["-C"] and len(words) > 1 and words[1] and not (moved and not words[1].startswith("/")):
+        return [(STATE, f"{GIT} {words[1]}")]
+    return [] if moved else [(STATE, f"{GIT} .")]
+
+
+def _containers(name: str, words: "list[str]") -> "list[Item]":
+    if words and words[0] == "container":
+        words = words[1:]
+    if not words or words[0] not in _CONTAINER_VERBS:
+        return []
+    return [(STATE, f"{name} {one}") for one in _operands(words[1:], _CONTAINER_VALUES) if one]
+
+
+def _operands(words: "list[str]", valued: "frozenset[str]") -> "list[str]":
+    """The words that are no options and no values of these."""
+    plain, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in valued:
+            skip = True
+        elif not word.startswith("-"):
+            plain.append(word)
+    return plain
+
+
+def _value_of(words: "list[str]", names: "tuple[str, ...]") -> str:
+    for at, word in enumerate(words):
+        name, mark, value = word.partition("=")
+        if name in names:
+            return value if mark else (words[at + 1] if at + 1 < len(words) else "")
+    return ""
