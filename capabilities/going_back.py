@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import execution
 from acting.rollback import asked
-from guard.errors import GuardError
+from guard.errors import GuardError, UsageError
 from guard.types import Status
 
 if TYPE_CHECKING:
@@ -25,6 +25,16 @@ def newest_change(guard: execution.Guard) -> Execution | None:
         if run.snapshot and run.status != Status.RUNNING and asked(run.command) is None and _goes_back(run.id, guard):
             return run
     return None
+
+
+def nothing_named(guard: execution.Guard) -> UsageError:
+    """For a rollback of nothing in particular: the hint names the newest change. Raises: StateError."""
+    newest = newest_change(guard)
+    hint = "opsx executions; opsx snapshot list"
+    if newest is not None:
+        command = " ".join(newest.command.split())
+        hint = f"opsx rollback {newest.id} takes back the newest change: {command[:100]}"
+    return UsageError("name one execution or snapshot", not_done="nothing was changed", hint=hint)
 
 
 def _goes_back(id: str, guard: execution.Guard) -> bool:

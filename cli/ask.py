@@ -104,6 +104,7 @@ def paged(text: str) -> None:
         return
     with _keys():
         if _paged(text, *window(), time.monotonic() + TIMEOUT_S, to_stderr=False) is not None:
+            write("not read to its end, so nothing was changed\n", to_stderr=True)
             raise KeyboardInterrupt
 
 

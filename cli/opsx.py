@@ -6,6 +6,10 @@ import sys
 from cli.options import Option, Verb, help_of, overview_of, parse
 from cli.version import VERSION
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from guard.errors import GuardError
+
 PROGRAM = "opsx"
 PROMISE = "opsx: judge, run and record shell commands. Reads run in a sandbox; changes need a person's approval."
 CODES = (
@@ -276,9 +280,20 @@ def main(argv: "list[str]") -> int:
     return run_verb(PROGRAM, BY_NAME, [*ALIASES.get(argv[0], argv[:1]), *argv[1:]])
 
 
+def _no_verb(program: str, word: str, verbs: "dict[str, Verb]") -> "GuardError":
+    from cli.opsagent import VERB_MODULES
+    from cli.options import nearest
+    from guard.errors import UsageError
+
+    shown = ascii(word)[1:-1][:60]
+    if word in VERB_MODULES:
+        return UsageError(f"{program} has no verb {shown}; it is a verb of opsagent", hint=f"opsagent {shown} --help")
+    return UsageError(f"{program} has no verb {shown!r}{nearest(word, verbs)}", hint=f"{program} --help")
+
+
 def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     """Parses and runs `argv[0]`, reporting whatever goes wrong in three parts."""
-    from guard.errors import GuardError, UsageError
+    from guard.errors import GuardError
 
     # A hook whose answer cannot be written must fail, so that its host stops the call.
     for stream in () if argv[0] == "hook" else ("stdout", "stderr"):
@@ -288,7 +303,7 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     try:
         verb = verbs.get(argv[0])
         if verb is None:
-            raise UsageError(f"{program} has no verb {ascii(argv[0])[1:-1][:60]!r}", hint=f"{program} --help")
+            raise _no_verb(program, argv[0], verbs)
         parsed = parse(program, verb, argv[1:])
         if parsed.flag("help"):
             from cli.report import write

@@ -13,7 +13,7 @@ from cli import plans, surroundings
 from cli.ask import TerminalConfirm, facts_of_terminal
 from cli.command_text import command_of
 from cli.opsx_exec import snapshot_options
-from cli.report import line, safe, write
+from cli.report import as_typed, line, safe, write
 from dialogue.confirm import APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED
 from guard.bound import (
     DEFAULT_TTL_S,
@@ -90,7 +90,11 @@ def approve(parsed: Parsed) -> int:
         return 0
     for stamp in issued:
         write(f"{stamp.id}\n")
-    write(f"opsx: approved: {holds}; opsx revoke ID takes it back\n", to_stderr=True)
+    ids = " ".join(stamp.id for stamp in issued)
+    write(f"opsx: approved: {holds}; {as_typed(f'opsx revoke {ids}')} takes it back\n", to_stderr=True)
+    if not parsed.value("plan"):
+        again = "the same again runs it" if len(issued) == 1 else "the same again runs each"
+        write(f"opsx: nothing ran yet: {again} (opsx exec, or whoever asked)\n", to_stderr=True)
     return 0
 
 
@@ -200,6 +204,8 @@ def _wanted(parsed: Parsed, guard: Guard) -> list[Wanted]:
         if parsed.words or parsed.value("file"):
             raise UsageError("--plan names all of it; leave the rest out", hint=parsed.help_line())
         return _plan(parsed, guard, options)
+    if not parsed.words and not parsed.value("file"):
+        raise _nothing_named(guard)
     ids = [word for word in parsed.words if _REQUEST_ID.fullmatch(word)]
     if ids and not parsed.ended and not parsed.value("file"):
         if len(ids) != len(parsed.words) or options != SnapshotOptions():
@@ -207,6 +213,18 @@ def _wanted(parsed: Parsed, guard: Guard) -> list[Wanted]:
         return [Wanted.of_kept(_kept(one, guard, "nothing was approved")) for one in dict.fromkeys(ids)]
     request = _request(command_of(parsed), surroundings.cwd(parsed.value("cwd")), parsed.value("why"), parsed)
     return [Wanted(request, options)]
+
+
+def _nothing_named(guard: Guard) -> UsageError:
+    """The hint names what waits, the newest first."""
+    waiting = [kept.id for kept in reversed(guard.ledger.pending())]
+    if not waiting:
+        return UsageError(
+            "no request and no command was named", not_done="nothing was approved", hint="opsx approve -- CMD"
+        )
+    more = f" · {len(waiting) - 3} more: opsx pending" if len(waiting) > 3 else ""
+    waiting_words = " · ".join(f"opsx approve {id}" for id in waiting[:3])
+    return UsageError("no request was named", not_done="nothing was approved", hint=f"{waiting_words}{more}")
 
 
 def _request(command: str, cwd: str, why: str, parsed: Parsed) -> Request:

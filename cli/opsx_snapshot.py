@@ -6,6 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import execution
+from capabilities.going_back import nothing_named
 from capabilities.rollback_shapes import (
     created_object,
     listed_object,
@@ -201,9 +202,11 @@ def prune(parsed: Parsed, words: list[str]) -> int:
 
 def rollback(parsed: Parsed) -> int:
     """Shows what going back would do, asks a person, does exactly that."""
-    if len(parsed.words) != 1:
+    if len(parsed.words) > 1:
         raise UsageError("name one execution or snapshot", hint="opsx rollback e-…; opsx snapshot list")
     guard = _guard()
+    if not parsed.words:
+        raise nothing_named(guard)
     plan = execution.plan_rollback(
         parsed.words[0],
         guard,

@@ -56,6 +56,11 @@ class Verb:
         self.text = text
         self.codes = codes
 
+    @property
+    def takes_command(self) -> bool:
+        """Whether a command's own words can be among its arguments."""
+        return "-- CMD" in self.usage
+
 
 class Parsed:
     """A verb's arguments, read."""
@@ -118,10 +123,7 @@ def parse(program: str, verb: Verb, arguments: "list[str]") -> Parsed:
             continue
         if parsed.words and word in ("-h", "--help"):
             # `opsx exec df -h`: the words are a command's, and help with exit code 0 would look as if it had run.
-            raise UsageError(
-                f"{word} stands after {parsed.words[0]!r}; put `--` before a command",
-                hint=f"{program} {verb.name} -- {' '.join([*parsed.words, *arguments[position - 1 :]])[:200]}",
-            )
+            raise _command_without_mark(parsed, word, arguments[position - 1 :])
         if word == "--":
             if parsed.words:
                 raise UsageError(
@@ -133,7 +135,12 @@ def parse(program: str, verb: Verb, arguments: "list[str]") -> Parsed:
         name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
         option = by_name.get(name)
         if option is None:
-            raise UsageError(f"{program} {verb.name} has no option {ascii(name)[1:-1]}", hint=parsed.help_line())
+            if parsed.words and verb.takes_command:
+                raise _command_without_mark(parsed, word, arguments[position - 1 :])
+            raise UsageError(
+                f"{program} {verb.name}".rstrip() + f" has no option {ascii(name)[1:-1]}{nearest(name, by_name)}",
+                hint=parsed.help_line(),
+            )
         if not option.value:
             if equals:
                 raise UsageError(f"{name} takes no value", hint=parsed.help_line())
@@ -146,6 +153,23 @@ def parse(program: str, verb: Verb, arguments: "list[str]") -> Parsed:
             position += 1
         _keep(parsed, option, value)
     return parsed
+
+
+def nearest(word: str, known: "Iterable[str]") -> str:
+    """`; the nearest is X` for a word that is nearly one of the known ones, else ""."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(known), 1, 0.7)
+    return f"; the nearest is {close[0]}" if close else ""
+
+
+def _command_without_mark(parsed: Parsed, word: str, rest: "list[str]") -> UsageError:
+    """For `opsx exec ls -l`: an option between the words of a command."""
+    shown = ascii(word)[1:-1][:60]
+    return UsageError(
+        f"{shown} stands after {parsed.words[0]!r}; put `--` before a command",
+        hint=f"{parsed.program} {parsed.verb.name} -- {' '.join([*parsed.words, *rest])[:200]}",
+    )
 
 
 def _keep(parsed: Parsed, option: Option, value: str) -> None:

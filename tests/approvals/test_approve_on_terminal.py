@@ -89,6 +89,7 @@ def test_request_approved_from_elsewhere_runs_once(terminal, work, tmp_path, led
     person.answer("yes\r")
     assert person.end() == 0
     (stamp,) = ledger.stamps.listed()
+    assert f"opsx revoke {stamp.id} takes it back" in person.shown and "nothing ran yet" in person.shown
     assert (stamp.request, stamp.consent, stamp.cwd) == (request, "tty", str(work))
     entry = next(entry for entry in ledger.entries() if entry["kind"] == "approved")
     assert entry["tty"].startswith("/dev/pts/")
@@ -99,6 +100,16 @@ def test_request_approved_from_elsewhere_runs_once(terminal, work, tmp_path, led
     assert (work / "out.txt").read_text().endswith("x" * 4000)
     second = as_agent("exec", "--json", "--", command, cwd=work)
     assert (second.returncode, json.loads(second.stdout)["execution"]) == (3, None)
+
+
+def test_approve_of_nothing_in_particular_names_what_waits_newest_first(terminal, work):
+    person = terminal("approve", columns=200)
+    assert person.end() == 2 and "no request and no command was named" in person.shown
+    asked = [asked_for(f"touch {name}", work) for name in "abcd"]
+    person = terminal("approve", columns=200)
+    assert person.end() == 2
+    named = [word for word in person.shown.split() if word.startswith("a-")]
+    assert named == asked[:0:-1] and "1 more: opsx pending" in person.shown
 
 
 @pytest.mark.guarantee("G-PERSON")

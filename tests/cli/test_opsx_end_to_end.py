@@ -316,3 +316,21 @@ def test_no_verb_prints_a_secret_of_the_command(opsx, verb, command):
     done = opsx(*verb, "--", command.replace("§", "Zx81qLmv7Rw2Kd"))
     assert b"Zx81qLmv7Rw2Kd" not in done.stdout + done.stderr
     assert done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("exce", "opsx has no verb 'exce'; the nearest is exec"),
+        ("doctor", "opsx has no verb doctor; it is a verb of opsagent"),
+        ("zzz", "opsx has no verb 'zzz'"),
+    ],
+)
+def test_word_that_is_no_verb_is_answered_with_the_verb_that_was_meant(opsx, word, said):
+    done = opsx(word)
+    assert done.returncode == 2 and done.stderr.decode().splitlines()[0] == f"error[usage]: {said}"
+
+
+def test_rollback_without_an_id_and_without_a_change_says_where_to_look(opsx):
+    done = opsx("rollback")
+    assert done.returncode == 2 and "opsx executions" in done.stderr.decode()

@@ -41,7 +41,8 @@ def test_everything_after_the_double_dash_is_the_commands_own():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--jso"], "no option --jso"),
+        (["--jso"], "no option --jso; the nearest is --json$"),
+        (["--quiet"], "no option --quiet$"),
         (["-x"], "no option -x"),
         (["--json=1"], "takes no value"),
         (["--file"], "needs its FILE"),
@@ -53,6 +54,13 @@ def test_everything_after_the_double_dash_is_the_commands_own():
 def test_what_cannot_be_read_is_a_usage_error_that_names_it(arguments, said):
     with pytest.raises(UsageError, match=said):
         read(*arguments)
+
+
+@pytest.mark.parametrize("word", ["-l", "--all", "-h"])
+def test_option_between_a_commands_words_asks_for_the_double_dash(word):
+    with pytest.raises(UsageError, match=f"{word} stands after 'ls'; put `--` before") as raised:
+        read("--json", "ls", word, "x")
+    assert raised.value.hint == f"opsx exec -- ls {word} x"
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1e3", "９", "99999999999999999999999"])

@@ -14,6 +14,7 @@ from agent.repl import commands, dock, goals
 from agent.repl.attach import MOST_BYTES, attached, paths_in
 from agent.repl.composer import Words
 from agent.repl.goals import Ended, Goal
+from capabilities.going_back import nothing_named
 from guard.errors import UsageError
 from guard.types import Actor, Request
 from tests.repl.desks import Seat
@@ -185,6 +186,7 @@ def test_rollback_without_an_id_takes_the_newest_change_that_is_not_back_yet(sea
         one.pump()
     one.say("!ls")
     for gone, left in (("second", ["first"]), ("first", [])):
+        assert nothing_named(one.world.guard).hint.endswith(f"takes back the newest change: touch {gone}")
         one.asked("/rollback")
         assert f"touch {gone}" in one.rows[-1]
         one.answer("yes")
