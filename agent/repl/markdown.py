@@ -93,8 +93,8 @@ def _rows(block: Block, columns: int) -> list[Line]:
         case kinds.CODE:
             return code_rows(block.text, columns, CODE_MARGIN, "md.code-block")
         case _:
-            indent = line(" " * min(block.depth, columns // 3))
-            return wrap(inline(block.text), columns, first=indent, rest=indent)
+            margin = line(" " * min(block.depth, columns // 3))
+            return wrap(inline(block.text), columns, first=margin, rest=margin)
 
 
 def code_rows(text: str, columns: int, margin: Line, style: str) -> list[Line]:
