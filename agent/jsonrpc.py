@@ -36,6 +36,8 @@ MOST_SAID = 20
 PARENT_CHECK_S = 2.0
 ORPHAN_IDLE_S = 30.0
 """With the parent process gone and nothing heard for so long, it ends: somebody may hold the pipe open for ever."""
+SWITCH_S = 0.001
+"""How long a busy thread keeps the interpreter while others wait for it; a fifth of what is usual."""
 LAST_LINES_S = 2.0
 """How long a peer that ended its side gets to make room for the last lines."""
 CANCEL_REQUEST = "$/cancel_request"
@@ -209,6 +211,8 @@ class Connection:
             Why it ended. Nothing that is open is answered any more: open requests of ours are settled as unanswered,
             those of the peer are told that they are cancelled.
         """
+        # Several tools at work hold the interpreter in turn; the reader gets it between two of them.
+        sys.setswitchinterval(SWITCH_S)
         threading.Thread(target=self._read, name="wire-in", daemon=True).start()
         while True:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -41,23 +42,22 @@ class Serving(Generic[S]):
         load: Callable[[Connection], S],
         served: Iterable[str],
         *,
-        at_once: Mapping[str, Handler] | None = None,
+        methods: Mapping[str, Method] | None = None,
         notifications: Mapping[str, Callable[[JSON], None]] | None = None,
         batches: bool = False,
     ) -> None:
         """
         Args:
             load: makes the service, at the first of the `served` methods.
-            at_once: methods that need no service and never wait.
+            methods: further ones, which need no service.
         """
         self._load = load
         self._lock = threading.Lock()
         self.service: S | None = None
         """None before the first method that needs it."""
-        methods = {name: Method(self._late(name)) for name in served}
-        methods |= {name: Method(run, at_once=True) for name, run in (at_once or {}).items()}
+        late = {name: Method(self._late(name)) for name in served}
         self.connection = Connection(
-            methods, notifications or {}, batches=batches, described=guard_errors(self._redact)
+            {**late, **(methods or {})}, notifications or {}, batches=batches, described=guard_errors(self._redact)
         )
 
     def run(self) -> str:
@@ -67,6 +67,11 @@ class Serving(Generic[S]):
             self.service.close()
         self.connection.close(END_S)
         return why
+
+    def warm(self) -> None:
+        """Loads the service, so that the first method that needs it does not wait; that one tells what is wrong."""
+        with contextlib.suppress(Exception):
+            self._ready()
 
     def _late(self, name: str) -> Handler:
         return lambda params, request: self._ready().call(name, params, request)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from agent.jsonrpc import INVALID_PARAMS, RpcError
+from agent.acp.hello import bad
 from dialogue.protocol import Turn
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def turn_of(blocks: object, read: Reader) -> Turn:
         RpcError: it is no prompt, or holds what was not declared to be understood.
     """
     if not isinstance(blocks, list) or not blocks or len(blocks) > MOST_BLOCKS:
-        raise _bad(f"prompt is a list of 1 to {MOST_BLOCKS} content blocks")
+        raise bad(f"prompt is a list of 1 to {MOST_BLOCKS} content blocks")
     said: list[str] = []
     attached: list[str] = []
     for block in blocks:
@@ -43,15 +43,15 @@ def turn_of(blocks: object, read: Reader) -> Turn:
         elif kind == "resource":
             resource = block.get("resource")
             if not isinstance(resource, dict) or not isinstance(resource.get("text"), str):
-                raise _bad("a resource in a prompt has a text; other content is not understood")
+                raise bad("a resource in a prompt has a text; other content is not understood")
             uri = _text(resource, "uri")
             said.append(f"[{uri}]")
             attached.append(f"{uri}\n\n{resource['text']}")
         else:
-            raise _bad(f"content of type {ascii(kind)[:40]} is not understood: text, resource_link, resource")
+            raise bad(f"content of type {ascii(kind)[:40]} is not understood: text, resource_link, resource")
     text = "\n".join(part for part in said if part).strip()
     if not text:
-        raise _bad("the prompt says nothing")
+        raise bad("the prompt says nothing")
     return Turn(text, tuple(attached))
 
 
@@ -67,9 +67,5 @@ def path_of(uri: str) -> str:
 def _text(block: dict[str, Any], name: str) -> str:
     value = block.get(name)
     if not isinstance(value, str):
-        raise _bad(f"{name} of a content block is a text")
+        raise bad(f"{name} of a content block is a text")
     return value
-
-
-def _bad(message: str) -> RpcError:
-    return RpcError(INVALID_PARAMS, f"Invalid params: {message}")

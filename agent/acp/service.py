@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 from agent.acp import commands
 from agent.acp.asking import Asker
 from agent.acp.blocks import turn_of
+from agent.acp.hello import bad, text_in
 from agent.acp.replay import replayed
 from agent.acp.updates import Told
 from agent.conversation import Conversation
 from agent.held import ClientConfirm, Held, Table
-from agent.jsonrpc import CANCELLED, INVALID_PARAMS, RpcError
+from agent.jsonrpc import CANCELLED, RpcError
 from agent.sessions.store import NoSuchSession
 from capabilities.call import Call
 from dialogue.events import ToolRequested
 from guard.types import Mode
 
 if TYPE_CHECKING:
+    from agent.acp.hello import Hello
     from agent.held import World
     from agent.jsonrpc import Connection, Incoming
     from dialogue.events import Stamped
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 SHELL = "acp"
-VERSION = 1
 NOT_FOUND = -32002
 GUARD = "guard"
 """The option that a client can set: read-only, or what is configured."""
@@ -58,17 +59,14 @@ class Session:
 class Service:
     """One client."""
 
-    def __init__(self, world: World, connection: Connection, *, version: str) -> None:
-        self._world, self._connection, self._version = world, connection, version
-        self._client = ""
-        self._can: JSON = {}
+    def __init__(self, world: World, connection: Connection, hello: Hello) -> None:
+        self._world, self._connection, self._hello = world, connection, hello
         self._open = Table()
         self._sessions: dict[str, Session] = {}
         self._opening = threading.Lock()
         self._prompts: dict[Incoming, str] = {}
         self._numbers = itertools.count(1)
         self._methods = {
-            "initialize": self._initialize,
             "session/new": self._new,
             "session/load": self._load,
             "session/resume": self._resume,
@@ -97,33 +95,6 @@ class Service:
         """Ends all conversations, on record."""
         self._open.close_all()
 
-    # ── the client ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _initialize(self, params: JSON, request: Incoming) -> JSON:
-        if type(params.get("protocolVersion")) is not int:
-            raise _bad("protocolVersion is a whole number")
-        info = _object(params, "clientInfo")
-        self._client = " ".join(str(info.get(name) or "") for name in ("name", "version")).strip()[:200]
-        self._can = _object(params, "clientCapabilities")
-        return {
-            "protocolVersion": VERSION,
-            "agentInfo": {"name": "opsagent", "title": "opsagent", "version": self._version},
-            "agentCapabilities": {
-                "loadSession": True,
-                "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": False, "sse": False},
-                "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
-            },
-            "authMethods": [],
-        }
-
-    def _has(self, *path: str) -> bool:
-        """Whether the client declared an ability: true, or an object."""
-        value: object = self._can
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
-        return value is True or isinstance(value, dict)
-
     # ── conversations ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _new(self, params: JSON, request: Incoming) -> JSON:
@@ -131,30 +102,30 @@ class Service:
         return {"sessionId": session.held.id, "configOptions": self._options(session)}
 
     def _load(self, params: JSON, request: Incoming) -> JSON:
-        session = self._opened(params, request, _text(params, "sessionId"))
+        session = self._opened(params, request, text_in(params, "sessionId"))
         for update in replayed(session.held.opened.messages(), session.told):
             self._tell(session.held.id, update)
         return {"configOptions": self._options(session)}
 
     def _resume(self, params: JSON, request: Incoming) -> JSON:
-        return {"configOptions": self._options(self._opened(params, request, _text(params, "sessionId")))}
+        return {"configOptions": self._options(self._opened(params, request, text_in(params, "sessionId")))}
 
     def _opened(self, params: JSON, request: Incoming, resume: str = "") -> Session:
         """Opens a conversation; what it has to tell at once comes after the answer, when the client knows its id."""
-        cwd = _text(params, "cwd")
+        cwd = text_in(params, "cwd")
         if not os.path.isabs(cwd):
-            raise _bad("cwd is an absolute path")
+            raise bad("cwd is an absolute path")
         servers = params.get("mcpServers") or ()
         with self._opening:
             if not self._connection.is_open:
                 raise RpcError(CANCELLED, "Request cancelled: the client is gone")
             self._open.require_room()
             try:
-                opened = self._world.open(resume=resume, cwd=cwd, client=self._client)
+                opened = self._world.open(resume=resume, cwd=cwd, client=self._hello.client)
             except NoSuchSession as error:
                 raise RpcError(NOT_FOUND, f"Resource not found: {error.message}") from None
-            told = Told(cwd, notices=self._has("session", "notices"), window_tokens=opened.window_tokens)
-            asker = Asker(self._connection, told, forms=self._has("elicitation", "form"))
+            told = Told(cwd, notices=self._hello.has("session", "notices"), window_tokens=opened.window_tokens)
+            asker = Asker(self._connection, told, forms=self._hello.has("elicitation", "form"))
             id = opened.id
             held = Held(opened, tell=lambda event: self._event(id, event), asker=asker, utc=self._world.guard.clock.utc)
             session = self._sessions[id] = Session(held, told, asker, cwd, self._world.guard.policy.mode)
@@ -173,7 +144,7 @@ class Service:
     def _list(self, params: JSON, request: Incoming) -> JSON:
         cursor, cwd = params.get("cursor") or "0", params.get("cwd")
         if not isinstance(cursor, str) or not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
-            raise _bad("cursor is one that was given with an earlier page")
+            raise bad("cursor is one that was given with an earlier page")
         first = int(cursor)
         rows = [row for row in self._world.sessions.listing() if os.path.isabs(row.cwd) and cwd in (None, row.cwd)]
         shown = [
@@ -190,7 +161,7 @@ class Service:
         return {}
 
     def _session(self, params: JSON) -> Session:
-        session = self._sessions.get(id := _text(params, "sessionId"))
+        session = self._sessions.get(id := text_in(params, "sessionId"))
         if session is None:
             raise RpcError(NOT_FOUND, f"Resource not found: no conversation {ascii(id)[1:-1][:80]} is open here")
         return session
@@ -223,7 +194,7 @@ class Service:
 
     def _buffer(self, session: str, path: str) -> str | None:
         """A file as the editor has it, saved or not; None where the client does not say."""
-        if not self._has("fs", "readTextFile"):
+        if not self._hello.has("fs", "readTextFile"):
             return None
         reply = self._connection.ask("fs/read_text_file", {"sessionId": session, "path": path}).wait(READ_S)
         content = reply.result.get("content") if not reply.why and isinstance(reply.result, dict) else None
@@ -240,7 +211,7 @@ class Service:
         call_id = f"k-{next(self._numbers)}"
         asker = session.asker.for_call(ToolRequested(call_id, "ops_rollback", {"id": words}))
         confirm = ClientConfirm(asker, id, request) if self._world.person else None
-        call = Call(session.cwd, SHELL, client=self._client, call_id=call_id, session=id, confirm=confirm)
+        call = Call(session.cwd, SHELL, client=self._hello.client, call_id=call_id, session=id, confirm=confirm)
         for update in commands.rolled_back(words, guard, call):
             self._tell(id, update)
         return {"stopReason": "cancelled" if request.is_cancelled else "end_turn"}
@@ -250,10 +221,10 @@ class Service:
     def _configure(self, params: JSON, request: Incoming) -> JSON:
         session = self._session(params)
         if params.get("configId") != GUARD:
-            raise _bad(f"there is one option: {GUARD}")
+            raise bad(f"there is one option: {GUARD}")
         value = params.get("value")
         if value not in self._modes(session):
-            raise _bad(f"{GUARD} is one of {', '.join(self._modes(session))}")
+            raise bad(f"{GUARD} is one of {', '.join(self._modes(session))}")
         conversation = session.held.opened.session
         if isinstance(conversation, Conversation):
             conversation.set_mode(value)
@@ -282,21 +253,3 @@ class Service:
                 ],
             }
         ]
-
-
-def _text(params: JSON, name: str) -> str:
-    value = params.get(name)
-    if not isinstance(value, str) or not value:
-        raise _bad(f"{name} is a text")
-    return value
-
-
-def _object(params: JSON, name: str) -> JSON:
-    value = params.get(name) or {}
-    if not isinstance(value, dict):
-        raise _bad(f"{name} is an object")
-    return value
-
-
-def _bad(message: str) -> RpcError:
-    return RpcError(INVALID_PARAMS, f"Invalid params: {message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent.jsonrpc import Method
 from agent.serving import Serving
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Server(Serving["Service"]):
 
             return Service(world(), connection, version=version)
 
-        super().__init__(load, SERVED, at_once={"ping": _ping, "cancel": self._cancel}, batches=True)
+        quick = {"ping": Method(_ping, at_once=True), "cancel": Method(self._cancel, at_once=True)}
+        super().__init__(load, SERVED, methods=quick, batches=True)
 
     def _cancel(self, params: JSON, request: Incoming) -> JSON:
         from agent.rpc.schemas import METHODS
