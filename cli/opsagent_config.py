@@ -18,6 +18,7 @@ from cli.toml_lines import lines_of
 from guard.errors import GuardError, UsageError
 from guard.keeping import FOREVER
 from guard.redact import Redactor
+from guard.render import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +79,10 @@ def _path(*, as_json: bool) -> int:
     return 0
 
 
+_NAMES_ONLY = "env.pass"
+"""A list of names of variables, whose own name looks like that of a password."""
+
+
 def _show(*, origin: bool, as_json: bool) -> int:
     settings = config.load()
     redact = Redactor().text
@@ -95,7 +100,8 @@ def _show(*, origin: bool, as_json: bool) -> int:
         return 0
     for row in rows:
         tail = f"   # {', '.join(row.origins)}" if origin else ""
-        write(safe(f"{row.name} = {_worded(_clean(row.value, redact))}{tail}") + "\n")
+        shown = f"{row.name} = {_worded(_clean(row.value, redact))}"
+        write((visible(shown) if row.name == _NAMES_ONLY else safe(shown)) + safe(tail) + "\n")
     _complain(problems)
     return 0
 

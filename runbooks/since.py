@@ -44,7 +44,9 @@ def kept_of(report: "Report") -> "dict[str, dict[str, Any]]":
 
 
 def changes(before: "Mapping[str, Any]", report: "Report") -> "list[Words]":
-    """What has changed since earlier runs, a sentence for each time; one "no change" if none; empty the first time.
+    """What has changed since earlier runs, a sentence for each time; one "no change" if none of all that was looked at.
+
+    A runbook that runs for the first time has nothing to be compared with: then "no change" would cover it wrongly.
 
     Args:
         before: what was kept, by runbook; anything that is not in the form of `kept_of` is left out.
@@ -54,16 +56,18 @@ def changes(before: "Mapping[str, Any]", report: "Report") -> "list[Words]":
     for finding in report.findings:
         now.setdefault(finding.runbook, []).append(finding)
     unchecked = {finding.runbook for finding in report.not_checked}
+    is_covered = True
     for runbook, findings in now.items():
         old = _read(before.get(runbook))
         if old is None:
+            is_covered = is_covered and all(one.runbook == PIPED or one.id == FOR_PATH for one in findings)
             continue
         at, severities = old
         said = by_time.setdefault(at, [])
         said += _of(severities, findings, report.books, gone=runbook not in unchecked and not report.light)
     changed = {at: said for at, said in by_time.items() if said}
     # With a change somewhere, "no change" elsewhere is noise; without any, the oldest time covers them all.
-    told = changed or dict(sorted(by_time.items())[:1])
+    told = changed or (dict(sorted(by_time.items())[:1]) if is_covered else {})
     return [sentence for at, said in sorted(told.items()) if (sentence := _sentence(at, said)) is not None]
 
 

@@ -96,6 +96,13 @@ def test_without_anything_the_built_in_settings_are_shown(capsys):
     assert got["brains.order"]["value"] == ["offline"]
 
 
+def test_names_of_variables_that_pass_are_no_secret(capsys, file):
+    assert "env.pass = []\n" in config(capsys, "show")[1]
+    file.write_text(TEXT + '\n[env]\npass = ["ANSIBLE_CONFIG"]\n')
+    shown = config(capsys, "show", "--origin")[1]
+    assert f'env.pass = ["ANSIBLE_CONFIG"]   # {file}:' in shown
+
+
 def test_path_names_the_users_own_file(capsys, tmp_path, file):
     assert config(capsys, "path") == (0, f"{file}\n", "")
     code, out, _ = config(capsys, "path", "--json")

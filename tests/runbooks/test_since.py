@@ -12,7 +12,7 @@ from cli import runbook_memory
 from guard.ledger.state import StateFolder, state_path
 from runbooks.model import Severity, Words
 from runbooks.names import NAMES, name_of
-from runbooks.since import changes, kept_of
+from runbooks.since import PIPED, changes, kept_of
 from tests.runbooks.replay import CASES
 from tests.runbooks.test_wording import finding, report
 
@@ -98,6 +98,14 @@ def test_several_runbooks_without_a_change_say_so_once_and_a_change_hides_it():
     assert [line[:30] for line in said(before, *same)] == ["No change since 2026-12-01 02:"]
     worse = finding(Severity.OK), finding(Severity.CRIT, "memory", id="memory.available")
     assert [line[:33] for line in said(before, *worse)] == ["Changed since 2026-12-01 03:00 +0"]
+
+
+def test_no_change_is_not_said_of_what_is_looked_at_for_the_first_time():
+    first = finding(Severity.CRIT, "cpu", id="cpu.load")
+    assert said(kept(finding(Severity.OK)), finding(Severity.OK), first) == []
+    piped = finding(Severity.NOTE, PIPED, id="piped.errors")
+    assert said(kept(finding(Severity.OK)), finding(Severity.OK), piped)[0].startswith("No change since ")
+    assert said(kept(finding(Severity.OK)), finding(Severity.WARN), first)[0].startswith("Changed since ")
 
 
 def test_kept_entries_that_are_not_ours_are_left_out():
