@@ -89,7 +89,7 @@ def foreseen(plan: SnapshotPlan, world: Guard, *, limits: Limits | None = None) 
         (at[root], sum(1 for node in alone if node.path == root or node.path.startswith(root.rstrip("/") + "/")))
         for root in taken.metadata_roots
     )
-    return Foreseen(roots, names, tuple(sorted(taken.secrets)), taken.unsaved, metadata)
+    return Foreseen(roots, names, tuple(sorted(taken.secrets)), taken.unsaved, states.stays(saved_states), metadata)
 
 
 def record_after(snapshot: str, world: Guard) -> str:
@@ -97,13 +97,14 @@ def record_after(snapshot: str, world: Guard) -> str:
 
     Never raises: the run is over. A rollback then says that it cannot tell who changed what.
     """
+    from acting import states
     from guard.errors import GuardError
     from guard.hands.capture import survey_of
 
     try:
         manifest = world.ledger.snapshots.load(snapshot)
         nodes = survey_of(manifest)
-        world.ledger.snapshots.record_after(snapshot, nodes)
+        world.ledger.snapshots.record_after(snapshot, nodes, states.hashes(manifest, world))
     except GuardError as error:
         return f"how things stand now is not on record: {error.message}"
     return ""
@@ -273,6 +274,7 @@ def apply(
     Effects: a snapshot of what is there now, the plan's changes, entries `started`, `rollback_planned`,
         `rollback_step` and `ended`.
     """
+    from acting import states
     from guard.hands import restore
     from guard.hands.capture import capture
     from guard.ledger.plans import items_of_work
@@ -290,7 +292,7 @@ def apply(
         )
     ledger = world.ledger
     execution = ledger.new_execution()
-    taken = capture(items_of_work(fresh))
+    taken = capture(items_of_work(fresh), outputs=states.own_outputs(fresh.state_work, world))
     own = ledger.snapshots.save(taken, execution=execution, reason="rollback")
     unfinished = _unfinished(fresh.snapshot, world)
     ledger.begin(

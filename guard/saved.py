@@ -383,6 +383,8 @@ class Foreseen:
     """Secret files: their content would not be kept."""
     unsaved: tuple[str, ...] = ()
     """Things of the plan that no hand can save, as sentences."""
+    states: tuple[tuple[str, str], ...] = ()
+    """(name, what of it would not come back) of each state that is no file and would be kept."""
     metadata: tuple[tuple[Node, int], ...] = ()
     """As `roots`, of paths of which owner, mode and attributes would be kept, and no content."""
     problem: str = ""

@@ -102,7 +102,7 @@ class Judged(Assessment):
     def reversible(self) -> str:  # type: ignore[override]
         from guard.judge.ways_back import reversible
 
-        return reversible(self._judge, bool(self._judge.plan))
+        return reversible(self._judge, bool(self._planned()))
 
     @property
     def ports(self) -> "tuple[int, ...]":  # type: ignore[override]

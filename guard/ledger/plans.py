@@ -158,6 +158,30 @@ def rollback_plan(
     )
 
 
+def with_states(plan: RollbackPlan, states: Sequence[StateStep], overruled: Sequence[str]) -> RollbackPlan:
+    """The plan with what it does to states that are no files; a consent is then bound to these too."""
+    notes = [f"{step.label}: {text} does not come back" for step in states for text in step.lost if step.commands]
+    notes += [f"{step.label}: way back: not proven here" for step in states if step.commands and not step.proven]
+    digest = _digest_of(
+        {
+            "what": "rollback with states",
+            "files": plan.digest,
+            "overruled": sorted(overruled),
+            "states": [
+                [step.kind, step.name, step.state, step.before, step.now, [list(one) for one in step.commands]]
+                for step in states
+            ],
+        }
+    )
+    return replace(
+        plan,
+        states=tuple(states),
+        digest=digest,
+        overruled=(*plan.overruled, *overruled),
+        notes=(*plan.notes, *notes),
+    )
+
+
 def items_of_work(plan: RollbackPlan) -> tuple[PlanItem, ...]:
     """What to save before a plan is carried out, so that it can be taken back: the paths it works on, and other names
     of the same files; of those whose metadata alone it sets, that."""
@@ -473,16 +497,9 @@ def _is_path(item: PlanItem) -> bool:
 
 
 def _placed(item: PlanItem, cwd: str) -> PlanItem:
-    """The item with its place on the disk spelled out."""
+    """The item with its place on the disk spelled out: a file's path, and the folder of a repository."""
     if _is_path(item):
         return PlanItem(item.kind, _absolute(item.object, cwd))
-    return item
-
-
-def _placed(item: PlanItem, cwd: str) -> PlanItem:
-    """The item with its place on the disk spelled out: a file's path, and the folder of a repository."""
-    if item.kind == "file":
-        return PlanItem("file", _absolute(item.object, cwd))
     if item.kind == "state" and item.object.startswith("git "):
         return PlanItem("state", f"git {os.path.normpath(os.path.join(cwd, item.object[4:]))}")
     return item
