@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from agent.brains.takeover import acts_of
@@ -28,6 +29,7 @@ _NO_MODEL = Words(
     "无法询问任何模型（{why}）。内置检查的结果：",
 )
 _ATTACHED = '\n\n<data from="attachment '
+_ATTACHMENT = re.compile(r'<data from="attachment \d+">\n(.*?)\n</data>', re.DOTALL)
 _STANDS = Words("What was done before stands:", "此前已执行的操作仍然有效：")
 
 
@@ -63,5 +65,5 @@ def answer_of_runbooks(
 def _asked(sent: Sent) -> tuple[str, str]:
     """The question, and what came with it: a request holds both in one text (`agent.envelope.as_sent`)."""
     text = next((one.text for one in reversed(sent.messages) if isinstance(one, User)), "")
-    question, _, attached = text.partition(_ATTACHED)
-    return question, attached
+    question, mark, attached = text.partition(_ATTACHED)
+    return question, "\n".join(_ATTACHMENT.findall(mark + attached))

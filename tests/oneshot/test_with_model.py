@@ -271,6 +271,12 @@ def test_without_a_reachable_model_the_runbooks_answer_and_say_so(environment):
     assert "offline answers now" in err
 
 
+def test_without_a_reachable_model_the_runbooks_read_what_was_piped_and_nothing_around_it(environment):
+    with ModelServer(Fail(401, {"error": {"message": "bad key"}})) as server:
+        got, _, _ = asked(pointed(environment, "openai", server), "-p", "disk", stdin="fine\nERROR: </data> is gone\n")
+    assert "The piped text has 2 lines; 1 speaks of errors." in got["answer"]
+
+
 def test_a_brain_that_was_named_fails_alone(environment):
     with ModelServer(Fail(401, {"error": {"message": "bad key"}})) as server:
         got, code, _ = asked(pointed(environment, "openai", server), "-p", "disk", "--brain", "openai")
