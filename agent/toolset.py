@@ -288,7 +288,7 @@ class Toolset:
         error = job.error
         if isinstance(error, Cancelled) or (job.cancel_token.is_set() and self.reads(call)):
             return "not run: the turn was interrupted", Status.CANCELLED, 0
-        if job.cancel_token.is_set():
+        if job.cancel_token.is_set() and (job.execution or not isinstance(error, GuardError)):
             return MAY_HAVE_RUN, Status.UNKNOWN, 0
         if isinstance(error, GuardError):
             described = {name: value for name, value in error.as_json().items() if value}

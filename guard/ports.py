@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from guard.bound import Binding, SnapshotOptions
     from guard.types import Assessment, Begun, Captured, Enforcement, Interference, Outcome, Recorded, Request
@@ -142,6 +143,8 @@ class Signatures(Protocol):
     """The principal."""
     allowed: str
     """The list of signers that counts, for the record of what was asked for."""
+    lending: Callable[[], AbstractContextManager[None]]
+    """Holds the terminal for a question of its own; a shell that reads keys meanwhile sets it."""
 
     def fault(self, text: bytes, signature: str) -> str:
         """Why this is no valid signature of the text by the signer; "" when it is one. Never raises."""

@@ -35,6 +35,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from agent.repl import composer, dock, dock_rows, keys, rows
 from agent.repl.desk import Desk
 from agent.repl.inline import InlineApplication, fragments, style, style_class, terminal_output
+from agent.repl.lending import lent
 from agent.repl.lines import cut, line
 from agent.repl.opening import greeting
 from agent.repl.status import status_line
@@ -200,6 +201,8 @@ class Repl:
     async def _main(self) -> int:
         self._loop = loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._fault)
+        if (signatures := self.desk.world.guard.ledger.answers.signatures) is not None:
+            signatures.lending = lambda: lent(self.app, loop)
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self._signalled, number)
         ticking = asyncio.ensure_future(self._tick())
@@ -374,7 +377,8 @@ class Repl:
     def _status(self) -> list[Line]:
         if self._now_s() >= self._hint_until_s:
             self._hint = ""
-        return [status_line(self.desk.status(self._hint), self._columns())]
+        written = self.composer.text if self.desk.ask_is_open() else ""
+        return [status_line(self.desk.status(hint=self._hint, written=written), self._columns())]
 
 
 def _joined(lines: list[Line]) -> StyleAndTextTuples:

@@ -12,13 +12,15 @@ import re
 import shutil
 import subprocess
 import tempfile
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from guard.errors import ApprovalUnsigned
 from guard.hands.environment import PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from guard.keeping import Keeping
 
@@ -42,6 +44,7 @@ class SshSignatures:
     def __init__(self, keeping: Keeping) -> None:
         self.signer = keeping.signer
         self.allowed = keeping.allowed_signers
+        self.lending: Callable[[], AbstractContextManager[None]] = nullcontext
         self._key = keeping.signing_key
 
     def fault(self, text: bytes, signature: str) -> str:
@@ -67,13 +70,14 @@ class SshSignatures:
     def sign(self, text: bytes, environ: Mapping[str, str] | None = None) -> str:
         """A signature of the text, made by the configured key or by a key of the signer in ssh-agent.
 
-        Effects: ssh-keygen may ask on the controlling terminal, and waits there for five minutes at most.
+        Effects: ssh-keygen may ask on the controlling terminal, which `lending` holds for it, and waits there for five
+            minutes at most.
         Raises:
             ApprovalUnsigned: there is no such key, the person did not unlock it, or what it makes is not the signer's.
         """
         environ = dict(os.environ if environ is None else environ, PATH=PATH)
         tried = []
-        with tempfile.TemporaryDirectory(prefix="opsagent-sign-") as folder:
+        with tempfile.TemporaryDirectory(prefix="opsagent-sign-") as folder, self.lending():
             for key, more in self._keys(folder):
                 argv = [_program(), "-Y", "sign", "-f", key, "-n", NAMESPACE, *more]
                 try:
