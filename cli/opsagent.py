@@ -15,6 +15,7 @@ VERB_MODULES = {
     "config": "cli.opsagent_config",
     "usage": "cli.opsagent_usage",
     "doctor": "cli.opsagent_doctor",
+    "install": "cli.opsagent_install",
     "rpc": "cli.opsagent_rpc",
     "acp": "cli.opsagent_acp",
 }
@@ -140,7 +141,8 @@ wrong, what was not checked and why, and where to look next. A question that ask
 A text that is piped in beside -p TEXT is read too: its error lines are grouped, and say where to look.
 
 opsagent runbook list|show|test tells what can be checked (opsagent runbook --help).
-opsagent sessions list|show|export|fork|prune is about earlier conversations (opsagent sessions --help).""",
+opsagent sessions list|show|export|fork|prune is about earlier conversations (opsagent sessions --help).
+opsagent install HOST puts server and hook into Claude Code, Codex or Gemini CLI (opsagent install --help).""",
         codes=(
             "0 answered · 1 no brain could answer · 2 usage · 3 a change needs approval · 4 refused · "
             "7 state damaged or locked · 8 nothing could be checked · 124 timed out · 130 interrupted"

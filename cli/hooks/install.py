@@ -21,18 +21,25 @@ def hook_command(host: str, opsx: str) -> str:
     return f"{quoted(opsx)} hook {host} || {{ echo {quoted(_FAILED)} >&2; exit 2; }}"
 
 
+def hook_entry(host: str, opsx: str) -> "dict[str, object]":
+    """The hook as the host's settings have it, without the event and the matcher around it."""
+    entry: dict[str, object] = {
+        "type": "command",
+        "command": hook_command(host, opsx),
+        "timeout": TIMEOUT_S * (1000 if host == "gemini" else 1),
+    }
+    return {"name": "opsagent", **entry} if host == "gemini" else entry
+
+
 def settings_text(host: str, opsx: str) -> str:
     """The lines for the host's settings file (`WHERE`)."""
-    command = hook_command(host, opsx)
     if host == "codex":
         return (
             "[[hooks.PreToolUse]]\n\n[[hooks.PreToolUse.hooks]]\n"
-            f'type = "command"\ncommand = {_json(command)}\ntimeout = {TIMEOUT_S}\n'
+            f'type = "command"\ncommand = {_json(hook_command(host, opsx))}\ntimeout = {TIMEOUT_S}\n'
         )
-    event, unit = ("PreToolUse", 1) if host == "claude-code" else ("BeforeTool", 1000)
-    entry = {"type": "command", "command": command, "timeout": TIMEOUT_S * unit}
-    if host == "gemini":
-        entry = {"name": "opsagent", **entry}
+    event = "PreToolUse" if host == "claude-code" else "BeforeTool"
+    entry = hook_entry(host, opsx)
     return (
         "{\n"
         '  "hooks": {\n'

@@ -18,24 +18,28 @@ OURS = ("opsagent-mcp", "mcp_server.py")
 
 def ops_exec_name(host: Host, *, home: str, project: str, environ: "Mapping[str, str]") -> str:
     """The name of the tool under which the model finds `ops_exec`; "" when the server is not installed."""
-    for servers in _servers(host, home, project, environ):
-        for name, entry in servers.items():
-            if isinstance(name, str) and isinstance(entry, dict) and _is_ours(entry):
+    for table in servers(host, home, project, environ):
+        for name, entry in table.items():
+            if isinstance(name, str) and isinstance(entry, dict) and is_ours(entry):
                 safe = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in name)
                 return f"mcp_{safe}_ops_exec" if host not in (CLAUDE_CODE, CODEX) else f"mcp__{safe}__ops_exec"
     return ""
 
 
-def _is_ours(entry: "dict[str, Any]") -> bool:
-    if entry.get("disabled") is True or entry.get("enabled") is False:
-        return False
+def is_ours(entry: "dict[str, Any]") -> bool:
+    """Whether a server of a host's settings is ours and switched on."""
+    return not (entry.get("disabled") is True or entry.get("enabled") is False) and starts_ours(entry)
+
+
+def starts_ours(entry: "dict[str, Any]") -> bool:
+    """Whether a server of a host's settings is ours, switched on or not."""
     arguments = entry.get("args")
     words = [entry.get("command"), *(arguments if isinstance(arguments, list) else ())]
     names = [os.path.basename(word) for word in words if isinstance(word, str)]
     return any(name in OURS for name in names) or (names[:1] == ["opsagent"] and "mcp" in names[1:])
 
 
-def _servers(host: Host, home: str, project: str, environ: "Mapping[str, str]") -> "Iterator[dict[str, Any]]":
+def servers(host: Host, home: str, project: str, environ: "Mapping[str, str]") -> "Iterator[dict[str, Any]]":
     """The tables of servers, of each file that the host reads."""
     if host is CODEX:
         folder = environ.get("CODEX_HOME") or f"{home}/.codex"
@@ -76,10 +80,17 @@ def _json(path: str) -> "dict[str, Any]":
     data = _bytes_naming_us(path)
     if not data:
         return {}
+    text = data.decode("utf-8", "replace")
     try:
-        value = json_value(data.decode("utf-8", "replace"))
+        value = json_value(text)
     except UsageError:
-        return {}
+        # Rare enough to be paid for only here: Gemini CLI takes comments.
+        from cli.install import jsonc
+
+        try:
+            value = jsonc.value_of(text)
+        except jsonc.NotJson:
+            return {}
     return value if isinstance(value, dict) else {}
 
 
