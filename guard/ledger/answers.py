@@ -17,6 +17,7 @@ from guard.ledger.entries import command_hmac
 from guard.ledger.location import FROZEN_NAME, frozen_note
 from guard.ledger.overlap import changing, overlapping, same
 from guard.ledger.records import Fold
+from guard.ledger.signed import KIND as SIGNING
 from guard.ledger.signed import change_of_signing, statement_sha256, text_of
 from guard.ledger.stamps import MOST_ANSWERS, require_ttl_and_uses
 from guard.types import Actor, Level, Status, Verdict
@@ -111,11 +112,12 @@ class Answers:
             written.append(approval)
             written += [self._resolved(run, LOOKED, f"approved again as {stamp}") for run in item.resolves]
         with self.log.writer() as writer:
-            if why := self.frozen():
+            why, last = standing(self.folder, self.small_log_bytes)
+            if why:
                 raise Frozen(f"everything above R0 is stopped: {why}", not_done="nothing was approved")
             for item in items:
                 self._require_waiting(item)
-            signing = change_of_signing(self.folder, self.signatures, self.small_log_bytes)
+            signing = change_of_signing(last, self.signatures)
             writer.append([*signing, *written], durable=True, use_reserve=True)
             for item in items:
                 self._discard(item.request_id)
@@ -372,10 +374,19 @@ def frozen_of(folder: StateFolder, small_log_bytes: int) -> str:
     """The note of the stop that holds, from its file or else from the log; "" when there is none. Raises StateError."""
     if note := frozen_note(folder.path):
         return note
-    for entry in index.recent(folder, ("frozen", "thawed"), most=1, small_log_bytes=small_log_bytes):
-        if entry["kind"] == "frozen":
-            return str(entry.get("reason") or "no reason was given")
-    return ""
+    return standing(folder, small_log_bytes)[0]
+
+
+def standing(folder: StateFolder, small_log_bytes: int) -> tuple[str, Mapping[str, Any] | None]:
+    """The note of the stop that holds, and what was last said about the signer; one way through the log for both.
+
+    Raises StateError.
+    """
+    stop, signing = index.last_of(folder, (("frozen", "thawed"), (SIGNING,)), small_log_bytes=small_log_bytes)
+    why = frozen_note(folder.path)
+    if not why and stop is not None and stop["kind"] == "frozen":
+        why = str(stop.get("reason") or "no reason was given")
+    return why, signing
 
 
 def _require_approvable(item: ToApprove) -> None:

@@ -22,7 +22,7 @@ from guard.types import Status
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from guard.ledger.formats import Entry
     from guard.ledger.segments import Line
@@ -138,6 +138,29 @@ def recent(
             if any(mark in line.raw for mark in marks):
                 kept.extend(entry for entry in records_of(iter((line,))) if entry["kind"] in wanted)
         return list(distinct(reversed(kept)))
+
+    return _answered(folder, small_log_bytes, from_index, from_log)
+
+
+def last_of(
+    folder: StateFolder, groups: Sequence[tuple[str, ...]], *, small_log_bytes: int = SMALL_LOG_BYTES
+) -> list[Entry | None]:
+    """The newest entry of each group of kinds of `ANSWERS`, None where there is none; the log is gone through once."""
+    wanted = {kind: at for at, kinds in enumerate(groups) for kind in kinds}
+    assert wanted.keys() <= ANSWERS
+
+    def from_index(index: _Index) -> list[Entry | None]:
+        return [next(iter(index.recent(frozenset(kinds), 1)), None) for kinds in groups]
+
+    def from_log() -> list[Entry | None]:
+        marks = [f'"kind":"{kind}"'.encode() for kind in wanted]
+        last: list[Entry | None] = [None] * len(groups)
+        for line in lines_from(folder):
+            if any(mark in line.raw for mark in marks):
+                for entry in records_of(iter((line,))):
+                    if (at := wanted.get(entry["kind"])) is not None:
+                        last[at] = entry
+        return last
 
     return _answered(folder, small_log_bytes, from_index, from_log)
 

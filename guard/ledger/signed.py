@@ -1,4 +1,4 @@
-"""What a signature of approvals is made over, and what the log says about the signer. Touches the state folder only.
+"""What a signature of approvals is made over, and what the log says about the signer. Pure.
 
 One signature covers all approvals of one answer: the text lists the SHA-256 of each, so that a plan of many steps needs
 one touch of a token. An approval holds everything that its entry says except where it stands in the log.
@@ -10,13 +10,11 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from guard.bound import canonical
-from guard.ledger import index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from guard.ledger.formats import Entry
-    from guard.ledger.state import StateFolder
     from guard.ports import Signatures
 
 KIND = "signing"
@@ -48,12 +46,15 @@ def fault_of(entry: Mapping[str, Any], signatures: Signatures) -> str:
     return signatures.fault(text_of(statements), signature)
 
 
-def change_of_signing(folder: StateFolder, signatures: Signatures | None, small_log_bytes: int) -> list[Entry]:
-    """An entry for the log when another signer, or none, is asked for than when it was last said. Raises StateError."""
+def change_of_signing(last: Mapping[str, Any] | None, signatures: Signatures | None) -> list[Entry]:
+    """An entry for the log when another signer, or none, is asked for than when it was last said.
+
+    Args:
+        last: the newest entry of `KIND`; None when there is none.
+    """
     signer = signatures.signer if signatures is not None else None
     allowed = hashlib.sha256(signatures.allowed.encode()).hexdigest() if signatures is not None else None
-    last = index.recent(folder, (KIND,), most=1, small_log_bytes=small_log_bytes)
-    before = (last[0].get("signer"), last[0].get("allowed_sha256")) if last else (None, None)
+    before = (last.get("signer"), last.get("allowed_sha256")) if last else (None, None)
     if before == (signer, allowed):
         return []
     return [{"kind": KIND, "signer": signer, "allowed_sha256": allowed, "signer_before": before[0]}]

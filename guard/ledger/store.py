@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from guard.bound import NO_OPTIONS
 from guard.errors import Frozen, NotApproved, StateError
 from guard.ledger import index
-from guard.ledger.answers import Answers, frozen_of
+from guard.ledger.answers import Answers, standing
 from guard.ledger.approvals import KeptRequest, Requests
 from guard.ledger.carried import entries_of
 from guard.ledger.entries import Entries, Owner
@@ -192,14 +192,15 @@ class Ledger:
             snapshot=snapshot,
         )
 
-        def verify_again() -> None:
-            if why := frozen_of(self.folder, self._small_log_bytes):
+        def verify_again() -> list[Entry]:
+            why, signing = standing(self.folder, self._small_log_bytes)
+            if why:
                 raise Frozen(f"everything above R0 is stopped: {why}", hint="opsx thaw")
             if stamp and binding is not None:
                 self.stamps.require(stamp, request, binding)
+            return change_of_signing(signing, self._house.signatures)
 
-        signing = change_of_signing(self.folder, self._house.signatures, self._small_log_bytes)
-        self._append([*signing, entry], durable=True, use_reserve=True, first=verify_again)
+        self._append([entry], durable=True, use_reserve=True, first=verify_again)
         self._runs[execution] = _Run(request, False)
         return execution
 
@@ -458,20 +459,20 @@ class Ledger:
         durable: bool,
         wait_s: float = LOCK_WAIT_S,
         use_reserve: bool = False,
-        first: Callable[[], None] | None = None,
+        first: Callable[[], Sequence[Entry]] | None = None,
     ) -> None:
         """Appends what waits in memory and then the entries; when that fails, what waited goes on waiting.
 
         Args:
-            first: called with the lock held, before anything is written; what it raises stops the append.
+            first: called with the lock held, before anything is written; what it raises stops the append, and the
+                entries that it returns go before the others.
         """
         with self._late_lock:
             late, self._late = self._late, []
         try:
             with self._log.writer(wait_s) as writer:
-                if first is not None:
-                    first()
-                appended = writer.append([*late, *entries], durable=durable, use_reserve=use_reserve)
+                ahead = first() if first is not None else ()
+                appended = writer.append([*late, *ahead, *entries], durable=durable, use_reserve=use_reserve)
             self._keeping_house.saw(appended)
         except BaseException:
             with self._late_lock:

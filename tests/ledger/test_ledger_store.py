@@ -10,6 +10,8 @@ import pytest
 
 from guard.clock import RandomIds
 from guard.errors import StateDamaged, StateError, StateUnsafe
+from guard.ledger import index
+from guard.ledger.segments import lines_from
 from guard.ledger.store import Ledger, NullLedger, open_ledger
 from guard.ledger.verify import verify
 from guard.types import Begun, Effect, Interference, Level, Recorded, Status
@@ -93,6 +95,28 @@ def test_change_is_durable_and_names_its_stamp_and_effects(state):
     ledger.end(execution, done())
     (found,) = ledger.executions().executions
     assert (found.stamp, found.level, found.effects) == (stamp.id, "R2", (("service", "nginx"),))
+
+
+def test_begin_of_a_change_goes_through_the_log_once(state, monkeypatch):
+    ledger = ledger_in(state)
+    run_read(ledger)
+    ways = []
+    monkeypatch.setattr(index, "lines_from", lambda folder: ways.append(folder) or lines_from(folder))
+    ledger.begin(asked("touch f"), change_of(Level.R1), profile="none", enforced="none")
+    assert len(ways) == 1
+
+
+@pytest.mark.parametrize("small_log_bytes", [1 << 30, -1], ids=["folded", "indexed"])
+def test_newest_entry_of_each_group_is_found(state, small_log_bytes):
+    ledger = ledger_in(state)
+    assert index.last_of(ledger.folder, (("frozen", "thawed"), ("signing",)), small_log_bytes=small_log_bytes) == [
+        None,
+        None,
+    ]
+    for kind in ("frozen", "thawed", "signing", "frozen", "ended"):
+        ledger.record(kind, reason=kind)
+    stop, signing = index.last_of(ledger.folder, (("frozen", "thawed"), ("signing",)), small_log_bytes=small_log_bytes)
+    assert [(entry["kind"], entry["seq"]) for entry in (stop, signing)] == [("frozen", 4), ("signing", 3)]
 
 
 def test_detached_change_stays_running_until_its_end(state):
