@@ -271,9 +271,7 @@ def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[st
     except GuardError as error:
         outcome = Outcome(Status.FAILED, execution=execution, notes=(redactor.text(error.message),))
     notes = list(outcome.notes)
-    for text in own_files.differences(ours, guard.ledger):
-        notes.append(text)
-        guard.ledger.note("notice", code="own-files-changed", execution=execution, text=text)
+    notes += own_files.noted(ours, guard.ledger, execution)
     if order["snapshot"]:
         fault = rollback.record_after(order["snapshot"], guard)
         notes += [fault] if fault else []

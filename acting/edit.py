@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import core
-from acting import rollback
+from acting import own_files, rollback
 from guard.bound import LIVE, Binding, canonical
 from guard.errors import ApprovalChanged, CannotEdit, SnapshotImpossible, StateError
 from guard.filechange import MOST_BYTES, MOST_LINES, FileChange, difference, is_file_change, parsed, sha256_of, text_of
@@ -268,11 +268,13 @@ def carry_out(
     checkpoint("begun")
     if on_begin is not None:
         on_begin(execution)
+    ours = own_files.watch(ledger)
     results = restore.apply(
         _steps(edit), _Content(edit.content), tag=execution, stale_tags=stale, checkpoint=checkpoint
     )
     wrong = [f"{result.path}: {result.text}" for result in results if result.result != restore.DONE]
     notes = [*wrong, *(["nothing was written"] if results and results[0].result == restore.CONFLICT else [])]
+    notes += own_files.noted(ours, ledger, execution)
     notes += [note for note in (rollback.record_after(snapshot, guard),) if note]
     checkpoint("surveyed")
     outcome = Outcome(

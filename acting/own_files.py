@@ -81,6 +81,14 @@ def differences(
     return tuple(found)
 
 
+def noted(before: Watch, ledger: Ledger | NullLedger, execution: str) -> tuple[str, ...]:
+    """As `differences`, each on record with the execution that it happened in."""
+    found = differences(before, ledger)
+    for text in found:
+        ledger.note("notice", code="own-files-changed", execution=execution, text=text)
+    return found
+
+
 def paths(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The files that are ours, whether they are there or not."""
     try:

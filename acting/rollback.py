@@ -274,7 +274,7 @@ def apply(
     Effects: a snapshot of what is there now, the plan's changes, entries `started`, `rollback_planned`,
         `rollback_step` and `ended`.
     """
-    from acting import states
+    from acting import own_files, states
     from guard.hands import restore
     from guard.hands.capture import capture
     from guard.ledger.plans import items_of_work
@@ -327,13 +327,14 @@ def apply(
         )
         checkpoint("recorded")
 
+    ours = own_files.watch(ledger)
     with ledger.snapshots.contents(manifest) as pack:
         results = restore.apply(
             fresh, pack, tag=execution, stale_tags=unfinished, on_step=on_step, checkpoint=checkpoint
         )
     results = (*results, *states.put_back(fresh.state_work, world, on_step))
     # It has to be complete before its end is on record: later rollbacks of this one compare with it.
-    notes = [note for note in (record_after(own, world),) if note]
+    notes = [*own_files.noted(ours, ledger, execution), *(note for note in (record_after(own, world),) if note)]
     wrong = [result for result in results if result.result != restore.DONE]
     status = Status.FAILED if wrong or fresh.in_the_way or fresh.cannot_return else Status.SUCCEEDED
     recorded = ledger.end(

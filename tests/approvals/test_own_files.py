@@ -11,6 +11,7 @@ from acting import approving, own_files
 from guard.bound import Consent
 from guard.ledger.answers import ToApprove
 from guard.types import Request
+from tests.edits.world import answered
 from tests.ledger.world import ledger_in
 
 
@@ -96,3 +97,22 @@ def test_approved_script_that_edits_our_configuration_is_told_and_on_record(tmp_
     noted = [entry for entry in guard.ledger.entries() if entry.get("code") == "own-files-changed"]
     assert [(entry["execution"], entry["text"]) for entry in noted] == [(outcome.execution, said)]
     assert said in guard.ledger.show(outcome.execution).execution.notes
+
+
+@pytest.mark.guarantee("G-BEGIN")
+def test_file_change_and_its_rollback_that_touch_a_hosts_settings_are_told_and_on_record(
+    tmp_path, monkeypatch, environ
+):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    guard = execution.open_guard()
+    settings = tmp_path / "home" / ".claude" / "settings.json"
+    said = f"opsagent's own {settings} was changed while it ran"
+    done = answered(guard, settings.parent, settings.name, b'{"hooks": {}}')
+    assert done.status == "succeeded" and said in done.notes
+    plan = execution.plan_rollback(done.execution, guard)
+    request = Request(execution.rollback_request(plan), cwd="/", actor="person")
+    back = execution.apply_rollback(plan, request, guard, consent="tty")
+    assert back.status == "succeeded" and said in back.notes and settings.read_text() == "{}"
+    noted = [entry for entry in guard.ledger.entries() if entry.get("code") == "own-files-changed"]
+    assert [(entry["execution"], entry["text"]) for entry in noted] == [(done.execution, said), (back.execution, said)]
