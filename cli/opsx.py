@@ -270,9 +270,9 @@ ALIASES = {"history": ["executions"], "ps": ["executions", "--status", "running"
 def main(argv: "list[str]") -> int:
     """Runs one verb and returns the exit code. `argv` is without the program's name."""
     if not argv or argv[0] in ("-h", "--help", "help"):
-        from cli.report import write
+        from cli.report import write_help
 
-        write(overview_of(PROGRAM, PROMISE, VERBS, f"exit codes: {CODES}"), to_stderr=not argv)
+        write_help(overview_of(PROGRAM, PROMISE, VERBS, f"exit codes: {CODES}"), to_stderr=not argv)
         return 0 if argv else 2
     if argv[0] in ("-V", "--version"):
         sys.stdout.write(f"opsx {VERSION}\n")
@@ -306,9 +306,9 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
             raise _no_verb(program, argv[0], verbs)
         parsed = parse(program, verb, argv[1:])
         if parsed.flag("help"):
-            from cli.report import write
+            from cli.report import write_help
 
-            write(help_of(program, verb))
+            write_help(help_of(program, verb))
             return 0
         from importlib import import_module
 

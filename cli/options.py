@@ -202,6 +202,21 @@ def help_of(program: str, verb: Verb) -> str:
     return "\n".join(lines) + "\n"
 
 
+def fitted(page: str, columns: int) -> str:
+    """The page with lines that are longer than the terminal broken between words, below where their text begins."""
+    if columns < 40:
+        return page
+    from textwrap import wrap
+
+    rows: list[str] = []
+    for row in page.split("\n"):
+        name, gap, _ = row.strip().partition("  ")
+        text_at = len(row) - len(row[row.index(name) + len(name) :].lstrip()) if gap and row.startswith("  ") else 0
+        indent = " " * min(text_at or len(row) - len(row.lstrip()), columns // 2)
+        rows += wrap(row, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+    return "\n".join(rows)
+
+
 def overview_of(program: str, promise: str, verbs: "Iterable[Verb]", tail: str = "") -> str:
     """The first help page of a launcher."""
     verbs = list(verbs)

@@ -26,6 +26,17 @@ def write(text: str, *, to_stderr: bool = False) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def write_help(page: str, *, to_stderr: bool = False) -> None:
+    """Writes a help page, fitted to the terminal where there is one. Raises OSError as `write` does."""
+    from cli.options import fitted
+
+    try:
+        page = fitted(page, os.get_terminal_size(2 if to_stderr else 1).columns)
+    except OSError:
+        pass  # a file or a pipe: as it stands in docs/cli.md
+    write(page, to_stderr=to_stderr)
+
+
 def line(value: "Any") -> None:
     """One JSON object on stdout."""
     write(json_line(value) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.command_text import command_of
-from cli.options import Option, Verb, help_of, parse
+from cli.options import Option, Verb, fitted, help_of, overview_of, parse
 from guard.errors import BadCommand, UsageError
 
 VERB = Verb(
@@ -113,3 +113,25 @@ def test_help_names_every_option_and_the_exit_codes():
         assert f"--{option.name}" in page
     assert "exit codes: 0 done" in page
     assert all(len(line) <= 120 for line in page.splitlines())
+
+
+@pytest.mark.parametrize("columns", [40, 57, 80])
+def test_help_fits_the_terminal_below_where_its_text_begins(columns):
+    summary = "takes back what was done, shows every path, asks, and puts back what can be put back"
+    page = overview_of(
+        "opsx",
+        "A promise that is long enough to be broken somewhere on a narrow one.",
+        [
+            Verb("rollback", "none", summary),
+            VERB,
+        ],
+    )
+    rows = fitted(page, columns).split("\n")
+    assert max(map(len, rows)) <= columns and " ".join(" ".join(rows).split()) == " ".join(page.split())
+    first = next(number for number, row in enumerate(rows) if row.startswith("  rollback"))
+    assert rows[first + 1].startswith(" " * 12) and not rows[first + 1].startswith(" " * 13)
+
+
+def test_help_without_a_real_width_stays_as_it_is():
+    page = help_of("opsx", VERB)
+    assert fitted(page, 0) == page == fitted(page, 200)
