@@ -19,7 +19,7 @@ from agent.repl.status import Status, short_brain, status_of
 from agent.repl.status import words as status_words
 from agent.repl.transcript import ErrorRow, NoteRow, Person
 from agent.repl.work import Work
-from agent.repl.world import Clear, Compose, Copy, Enter, Leave, Pursue, Say, Show, Talk
+from agent.repl.world import Clear, Copy, Enter, Leave, Pursue, Say, Talk
 from dialogue import events as ev
 from dialogue.confirm import CANCELLED, Answer
 from dialogue.protocol import Turn
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from agent.repl.dock import Dock, Key
     from agent.repl.goals import Goal
-    from agent.repl.transcript import Piece, Transcript
+    from agent.repl.transcript import Piece, Row, Transcript
     from agent.repl.world import Effect, Opened, Screen, World
     from dialogue.events import Event
 
@@ -83,9 +83,9 @@ class Desk:
         pieces, self.transcript = transcript.release(self.transcript)
         return pieces
 
-    def status(self, hint: str = "") -> Status:
-        """The status line's content; `hint`: what the next key would do."""
-        return status_of(self, hint)
+    def status(self, hint: str = "", *, written: str = "") -> Status:
+        """The status line's content; the arguments are what only the screen knows."""
+        return status_of(self, hint=hint, written=written)
 
     def busy_words(self) -> str:
         """What is at work and for how long; "" when nothing is."""
@@ -259,12 +259,8 @@ class Desk:
         match effect:
             case Say():
                 self._show(NoteRow("shown" if effect.visible else "echo", effect.text))
-            case Show():
-                self._show(effect.piece)
             case Enter():
                 self._enter(effect.opened)
-            case Compose():
-                self.screen.compose(effect.text)
             case Copy():
                 self.screen.copy(effect.text)
             case Pursue():
@@ -357,9 +353,8 @@ class Desk:
         wish = "the person changed the command" if mine else f"the person wants exactly this command instead: {text}"
         self.settle(id, Answer(CANCELLED, dock.CONSENT, reason=wish))
 
-    def _show(self, row: Piece) -> None:
-        if not isinstance(row, transcript.Written):
-            self.transcript = transcript.add(self.transcript, row)
+    def _show(self, row: Row) -> None:
+        self.transcript = transcript.add(self.transcript, row)
         self.screen.changed()
 
     def _fail(self, error: GuardError) -> None:

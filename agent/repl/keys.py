@@ -159,7 +159,9 @@ def _dock_keys(keys: KeyBindings, actions: Actions, asked: Condition) -> None:
 
     @keys.add(Keys.Any, filter=asked)
     def _(event: KeyPressEvent) -> None:
-        if event.data.isprintable() and not desk.press(dock.Key(dock.TEXT, event.data)):
+        if not event.data.isprintable():
+            desk.press(dock.Key(dock.OTHER))
+        elif not desk.press(dock.Key(dock.TEXT, event.data)):
             composer.insert_text(event.data)
 
 

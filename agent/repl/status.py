@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from agent.repl.desk import Desk
 
 
+WRITTEN = 30
+"""Characters of what was written that are shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """What the line is made of."""
@@ -36,11 +40,13 @@ class Status:
     busy: str = ""
     """What is at work, with its time; "" when nothing is."""
     goal: str = ""
+    written: str = ""
+    """What stands in the composer while the dock covers it."""
     hint: str = ""
     """What the next key would do, such as leaving."""
 
 
-def status_of(desk: Desk, hint: str) -> Status:
+def status_of(desk: Desk, *, hint: str = "", written: str = "") -> Status:
     """What the line says about a desk now."""
     told, goal = desk.transcript, desk.goal
     return Status(
@@ -58,6 +64,7 @@ def status_of(desk: Desk, hint: str) -> Status:
         detached=desk.record.detached,
         busy=desk.busy_words(),
         goal=f"goal {goal.round}/{goal.rounds}" if goal else "",
+        written=written,
         hint=hint,
     )
 
@@ -79,6 +86,8 @@ def status_line(status: Status, columns: int) -> Line:
     if status.frozen:
         put("FROZEN: /thaw", "status-danger")
     put(status.busy)
+    if status.written:
+        put(f"kept for later: {status.written[:WRITTEN]}{'…' if len(status.written) > WRITTEN else ''}")
     put(status.goal)
     put(f"{status.user}@{status.host}", "status-danger" if status.root else "status")
     put(status.mode)

@@ -212,11 +212,6 @@ def settled(row: Row) -> bool:
             return True
 
 
-def open_asks(transcript: Transcript) -> tuple[AskRow, ...]:
-    """What a person is asked now, oldest first."""
-    return tuple(row for row in transcript.rows if isinstance(row, AskRow) and not row.outcome)
-
-
 # ── one step for each type of event ──────────────────────────────────────────────────────────────────────────────
 
 _Told = TypeVar("_Told", bound="Event")

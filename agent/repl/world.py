@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import execution
     from agent.messages import Message
     from agent.repl.goals import Goal
-    from agent.repl.transcript import Piece
     from agent.sessions.store import Sessions
     from dialogue.confirm import Confirm
     from dialogue.protocol import BrainSession
@@ -111,24 +110,10 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
-    """A row for the transcript."""
-
-    piece: Piece
-
-
-@dataclass(frozen=True, slots=True)
 class Enter:
     """From here on the conversation is another one."""
 
     opened: Opened
-
-
-@dataclass(frozen=True, slots=True)
-class Compose:
-    """Text for the composer, for the person to change and send."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +140,7 @@ class Leave:
     """The end of the program."""
 
 
-Effect = Say | Show | Enter | Compose | Copy | Pursue | Clear | Leave
+Effect = Say | Enter | Copy | Pursue | Clear | Leave
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,5 +55,10 @@ def test_hint_stands_first():
     assert words(replace(FULL, hint="Ctrl-C again leaves")).startswith("Ctrl-C again leaves · 2 UNKNOWN")
 
 
+def test_what_was_written_is_shown_while_the_dock_covers_it():
+    assert "kept for later: yes⟨LF⟩and so on" in words(replace(FULL, written="yes\nand so on"))
+    assert "…" in words(replace(FULL, written="x" * 100))
+
+
 def test_script_is_named_by_its_file():
     assert short_brain("script:/a/b/c.toml") == "script:c.toml" and short_brain("local") == "local"
