@@ -378,7 +378,7 @@ class Repl:
         if self._now_s() >= self._hint_until_s:
             self._hint = ""
         written = self.composer.text if self.desk.ask_is_open() else ""
-        return [status_line(self.desk.status(hint=self._hint, written=written), self._columns())]
+        return [status_line(self.desk.status(self._hint, written=written), self._columns())]
 
 
 def _joined(lines: list[Line]) -> StyleAndTextTuples:

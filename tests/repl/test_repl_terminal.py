@@ -94,7 +94,7 @@ def test_what_is_typed_ahead_goes_to_the_composer(terminal, work):
     screen.type("yes")
     screen.wait_for("› yes")
     gate.open("w").close()
-    screen.wait_for("approve? >")
+    screen.wait_for("approve? >", "kept for later: yes")
     assert not (work / "made").exists()
     screen.keys("Escape")
     screen.wait_for("not approved", "› yes")
