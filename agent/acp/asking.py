@@ -62,12 +62,13 @@ class Asker:
             message = f"{page}\nType what it destroys, as shown ({ask.must_type}); anything else is no."
             asked = self._form(session, message, {"type": "string", "title": "What it destroys"})
             return Asking(lambda reply: typed_of(reply, ask.must_type, shown_sha256(message)), asked, timeout_s)
+        what = f"all {1 + len(ask.also)}" if ask.also else "this"
         options = [
             {"optionId": REJECT, "name": "No, do not do it", "kind": "reject_once"},
-            {"optionId": ALLOW, "name": f"Yes, exactly this, once ({ask.level})", "kind": "allow_once"},
+            {"optionId": ALLOW, "name": f"Yes, exactly {what}, once", "kind": "allow_once"},
         ]
         if ask.resolves:
-            options[1]["name"] = f"I looked at the machine: do exactly this, once ({ask.level})"
+            options[1]["name"] = f"I looked at the machine: do exactly {what}, once"
         elif most_uses(ask) >= SEVERAL:
             name = f"Yes, exactly this, up to {SEVERAL} times"
             options.append({"optionId": ALWAYS, "name": name, "kind": "allow_always"})
@@ -76,7 +77,9 @@ class Asker:
 
     def _shown(self, ask: Ask, page: str) -> JSON:
         """The tool call as the permission request shows it: where, how risky, exactly what, and the difference."""
-        title = f"{ask.level} · {ask.host} · {ask.command}"
+        level = max((one.level for one in (ask, *ask.also)), default="")
+        more = f" and {len(ask.also)} more" if ask.also else ""
+        title = f"{level} · {ask.host} · {ask.command}{more}"
         content = [text_content(page)]
         if ask.kind == FILE_CHANGE:
             content = [*diffs_of(_path_of(ask), ask.command.split("\n")), *content]

@@ -24,6 +24,7 @@ JSON = dict[str, Any]
 KINDS = {
     "bash": "execute",
     "ops_exec": "execute",
+    "ops_plan": "execute",
     "ops_rollback": "edit",
     "read": "read",
     "write": "edit",

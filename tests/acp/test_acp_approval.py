@@ -222,6 +222,18 @@ def test_a_file_change_is_asked_with_its_true_difference(home):
         assert written[0]["content"][0]["newText"] == "a\nB\nc\n"
 
 
+def test_a_plan_is_asked_whole(home):
+    plan = use("ops_plan", steps=[{"command": "touch one"}, {"command": "chmod 600 script.jsonl"}])
+    with editing(home, plan, "done", answers=allow()) as editor:
+        editor.prompt()
+        (asked,) = editor.client.asked
+        assert asked["params"]["toolCall"]["title"].startswith("R2 · ")
+        assert asked["params"]["toolCall"]["title"].endswith(" · touch one and 1 more")
+        assert [one["name"] for one in asked["params"]["options"]] == ["No, do not do it", "Yes, exactly all 2, once"]
+        assert "  | chmod 600 script.jsonl\n" in asked["params"]["toolCall"]["content"][0]["content"]["text"]
+        assert (home / "one").exists()
+
+
 def test_a_question_is_a_form_or_a_choice_and_else_is_not_asked(home):
     question = use("ask_user", question="which one?", options=["the red one", "the blue one"])
     replies = [question, {"expect": "the blue one", "text": "so be it"}]

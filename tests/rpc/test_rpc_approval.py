@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
+from agent.held import most_uses, why_not_here
 from agent.jsonrpc import Reply
-from agent.rpc.asking import approval_of, most_uses, spelled_approval_of, words_of
+from agent.rpc.asking import approval_of, spelled_approval_of, words_of
 from dialogue.confirm import ANSWERED, APPROVED, DENIED, UNANSWERED, Ask
 from tests.rpc.stories import change, kinds_in, log_of, served, use
 
@@ -188,6 +189,32 @@ def test_what_cannot_be_undone_is_approved_by_typing_what_it_destroys(tmp_path):
         assert told[0]["ask"]["level"] == "R3"
         assert told[0]["ask"]["must_type"]
         assert not (home / "data").exists()
+
+
+PLAN = use("ops_plan", steps=[{"command": "touch one"}, {"command": "chmod 600 script.jsonl"}])
+
+
+def test_a_plan_is_shown_whole_and_answered_once(tmp_path):
+    home = tmp_path / "h"
+    with served(home, PLAN, "done", answers=lambda message: YES) as client:
+        typed(client)
+        assert client.result("prompt", text="go")["exit_code"] == 0
+        (asked,) = client.asked
+        assert [one["command"] for one in asked["params"]["ask"]["also"]] == ["chmod 600 script.jsonl"]
+        for part in ("2 requests, in this order", "  | touch one\n", "  | chmod 600 script.jsonl\n", "R2: high risk"):
+            assert part in asked["params"]["text"]
+        assert "most_uses" not in asked["params"]
+        assert (home / "one").exists()
+    with served(home, PLAN, "done", answers=lambda message: {**YES, "uses": 2}) as client:
+        typed(client)
+        assert client.result("prompt", text="go")["exit_code"] == 3
+
+
+def test_a_plan_with_what_cannot_be_undone_is_not_asked_here():
+    plan = dataclasses.replace(ASK, also=(WORST,))
+    assert why_not_here(plan)
+    assert not why_not_here(WORST)
+    assert most_uses(dataclasses.replace(ASK, also=(ASK,))) == 1
 
 
 def test_a_question_brings_words_and_no_approval(tmp_path):
