@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import types
 from pathlib import Path
 
 import pytest
@@ -424,3 +425,55 @@ def test_completion_of_commands_their_choices_and_paths(seat, tmp_path):
     (tmp_path / "work" / "app.log").write_text("")
     (tmp_path / "work" / "apps").mkdir()
     assert completed(one, "see @ap") == ["app.log", "apps/"]
+
+
+def lost_run(one, session):
+    """A run of a conversation whose owner is gone and whose end is not on record."""
+    request = Request("touch lost", cwd=one.world.cwd, session=session, shell="repl")
+    guard = one.world.guard
+    return guard.ledger.begin(
+        request, execution.assess(request, guard), profile="none", enforced="none", owner=(2**22 + 1, "0")
+    )
+
+
+def test_resume_warns_of_runs_without_an_end_and_the_status_line_counts_them(seat):
+    one = seat({"text": "x"})
+    one.say("hello")
+    lost = lost_run(one, one.desk.opened.id)
+    one.say("/new")
+    one.say("/resume last")
+    assert f"! {lost} began" in one.shown() and "its end is not known" in one.shown()
+    one.desk.begin()
+    one.pump()
+    assert one.desk.status().unknown == 1
+    one.world.guard.ledger.answers.resolve(lost, "not_done")
+    one.desk.begin()
+    one.pump()
+    assert one.desk.status().unknown == 0
+
+
+def test_asking_for_the_same_as_an_unknown_run_says_so_in_the_dock(seat):
+    one = seat({"text": "x"})
+    lost = lost_run(one, "")
+    ask = one.asked("!touch lost").ask
+    assert any(lost in remark for remark in ask.remarks)
+    one.answer("yes")
+    one.pump()
+    assert one.world.guard.ledger.show(lost).execution.resolution == "looked"
+
+
+def test_saved_outputs_are_listed_newest_first(seat, monkeypatch):
+    one = seat({"text": "x"})
+    one.say("/outputs")
+    assert "no output was long enough" in one.shown()
+    runs = [
+        types.SimpleNamespace(id=f"e-{n}", ended_at="", started_at=f"at {n}", output_file=f"/out/{n}" if n % 2 else "")
+        for n in range(60, 0, -1)
+    ]
+    ledger = one.world.guard.ledger
+    monkeypatch.setattr(
+        type(ledger), "executions", lambda self, **asked: types.SimpleNamespace(executions=runs), raising=True
+    )
+    (said,) = commands.BY_NAME["outputs"].run(one.desk.talk(), "")
+    said = said.text.split("\n")
+    assert len(said) == commands.MOST_OUTPUTS and said[0] == "at 59  e-59  /out/59"
