@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import execution
 from capabilities.shapes import execution_object, request_object
 from cli.json_text import json_line
-from cli.report import line, safe, write
+from cli.report import command_row, line, safe, write
 from guard.errors import StateDamaged, UsageError
 from guard.redact import Redactor
 from guard.types import Status
@@ -88,10 +88,8 @@ def since(text: str, parsed: Parsed) -> str:
 def _row(run: Execution) -> str:
     mark = "!" if run.status == Status.UNKNOWN else " "
     code = "" if run.exit_code is None else f" {run.exit_code}"
-    command = safe(run.command.replace("\n", " "))
-    if len(command) > 90:
-        command = command[:89] + "…"
-    return f"{mark} {run.id:14} {run.started_at[:19]}Z  {run.level:2} {run.status + code:14} {run.actor:7} {command}"
+    before = f"{mark} {run.id:14} {run.started_at[:19]}Z  {run.level:2} {run.status + code:14} {run.actor:7} "
+    return command_row(before, run.command, 90)
 
 
 def show(parsed: Parsed) -> int:
@@ -192,9 +190,7 @@ def _watch(store: Ledger | NullLedger, *, as_json: bool) -> int:
 
 
 def _pending_row(kept: KeptRequest) -> str:
-    command = safe(kept.command.replace("\n", " "))
-    command = command if len(command) <= 90 else command[:89] + "…"
-    return f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} {command}"
+    return command_row(f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} ", kept.command, 90)
 
 
 def audit(parsed: Parsed) -> int:

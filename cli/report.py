@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+LEAST_COMMAND = 30
+"""Columns of a command that say something of it."""
+
+
 def write(text: str, *, to_stderr: bool = False) -> None:
     """Writes all of it. A reader that has gone away (`| head`) is no error: the rest is dropped.
 
@@ -35,6 +39,20 @@ def write_help(page: str, *, to_stderr: bool = False) -> None:
     except OSError:
         pass  # a file or a pipe: as it stands in docs/cli.md
     write(page, to_stderr=to_stderr)
+
+
+def command_row(before: str, command: str, longest: int) -> str:
+    """A row of a list that ends with a command, safe to show: cut to the terminal, on which it takes a second line only
+    where the first has too little room for the command; to `longest` characters where there is no terminal."""
+    from guard.render import clip
+
+    try:
+        columns = os.get_terminal_size(1).columns
+        room = columns - len(before)
+        longest = room if room >= LEAST_COMMAND else max(LEAST_COMMAND, room + columns)
+    except OSError:
+        pass
+    return before + clip(safe(command.replace("\n", " ")), longest)
 
 
 def line(value: "Any") -> None:

@@ -12,6 +12,7 @@ import pytest
 from guard.clock import RandomIds, SystemClock
 from guard.hands.liveness import ProcLiveness
 from guard.ledger.store import open_ledger
+from guard.render import width
 from tests.approvals.terminal import ROOT, Terminal, opsx
 
 QUESTION = "anything else is no"
@@ -110,6 +111,17 @@ def test_approve_of_nothing_in_particular_names_what_waits_newest_first(terminal
     assert person.end() == 2
     named = [word for word in person.shown.split() if word.startswith("a-")]
     assert named == asked[:0:-1] and "1 more: opsx pending" in person.shown
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 2), (120, 1)])
+def test_a_row_of_a_list_fits_the_terminal(terminal, work, columns, lines):
+    asked_for("touch " + "中" * 200, work)
+    as_agent("exec", "--", "echo " + "x" * 200, cwd=work)
+    for verb, most in (("pending", columns), ("executions", columns * lines)):
+        one = terminal(verb, columns=columns)
+        assert one.end() == 0
+        (row,) = one.shown.splitlines()
+        assert most - 2 <= width(row) <= most and row.endswith("⟨…⟩")
 
 
 @pytest.mark.guarantee("G-PERSON")
