@@ -10,7 +10,7 @@ import os
 
 from cli import surroundings
 from cli.hooks.ruling import surroundings_opsx
-from cli.install import entries, settings_files
+from cli.install import editors, entries, settings_files
 from cli.options import Option, Parsed, Verb
 from cli.report import line, safe, write
 from guard.errors import NotPermitted, UsageError
@@ -18,8 +18,10 @@ from guard.errors import NotPermitted, UsageError
 VERB = Verb(
     "install",
     "cli.opsagent_install",
-    "put the MCP server, its rules and the hook into an agent host's settings, or take them out",
-    usage="claude-code | codex | gemini [options]\n       opsagent install doctor HOST [options]",
+    "put opsagent into the settings of an agent host or an editor, or take it out",
+    usage="claude-code | codex | gemini [options]\n"
+    "       opsagent install zed | emacs | neovim [--write | --remove] [--json]\n"
+    "       opsagent install doctor HOST [options]",
     options=(
         Option("hook", "the hook too: every command of the host comes past the guard (docs/hook.md)"),
         Option("scope", "user (default): your own settings; project: those of the current folder", value="SCOPE"),
@@ -31,6 +33,9 @@ VERB = Verb(
 Shows which lines go into which file. Everything else in the files stays byte for byte, comments too; what they said
 before is kept, and --remove puts exactly that back when nobody changed them since. Tools that only read are allowed
 without a question, the others always ask: nothing here approves a command.
+
+An editor gets `opsagent acp` as an agent (docs/editors.md): Zed in its settings, Emacs in a block of its init file,
+Neovim in a module of its own. A file that is a link is never written through.
 
 `doctor` starts what is installed as the host would: version, server, tools, and what becomes of a command when the
 hook is killed, missing or hanging. docs/hosts.md tells what each host enforces.""",
@@ -45,10 +50,12 @@ def main(parsed: Parsed) -> int:
     doctor = parsed.words[:1] == ["doctor"]
     words = parsed.words[1:] if doctor else parsed.words
     if len(words) != 1:
-        raise UsageError("say which host: claude-code, codex or gemini", hint=parsed.help_line())
+        raise UsageError("say which host or editor", hint=parsed.help_line())
     scope = parsed.value("scope", entries.USER)
     if scope not in (entries.USER, entries.PROJECT):
         raise UsageError("--scope is user or project", hint=parsed.help_line())
+    if words[0] in editors.MADE and (doctor or any(name in parsed.values for name in ("scope", "hook"))):
+        raise UsageError(f"{words[0]} is an editor: there is no hook, scope or doctor", hint=parsed.help_line())
     place = _place()
     widest = entries.changes(words[0], place, scope=scope, hook=True)
     if doctor:
@@ -114,7 +121,8 @@ def _show(parsed: Parsed, host: str, rewrites: list[settings_files.Rewrite], *, 
         write("".join(f"{'removed' if one.then is None else 'written'}: {safe(one.path)}\n" for one in changed))
         if host == "codex" and parsed.flag("hook"):
             write("Codex runs a hook only after you trusted it there: /hooks\n")
-        write(f"{'' if parsed.flag('remove') else f'see whether it works: opsagent install doctor {host}' + chr(10)}")
+        if not parsed.flag("remove"):
+            write(f"{editors.AFTERWARDS.get(host, f'see whether it works: opsagent install doctor {host}')}\n")
     else:
         write("nothing was changed; --write does it\n", to_stderr=True)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cli.hooks.install import hook_entry, settings_text
 from cli.hooks.mcp_entry import starts_ours
-from cli.install import jsonc, toml_block
+from cli.install import editors, jsonc, toml_block
 from guard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -175,8 +175,10 @@ def changes(host: str, place: Place, *, scope: str, hook: bool) -> tuple[Change,
         "codex": _codex,
         "gemini": _gemini,
     }
+    if host in editors.MADE:
+        return editors.changes(host, place)
     if host not in made:
-        raise UsageError(f"say which host: {', '.join(made)}", hint="opsagent install --help")
+        raise UsageError(f"say which host: {', '.join((*made, *editors.MADE))}", hint="opsagent install --help")
     return made[host](place, scope, hook)
 
 
