@@ -26,12 +26,17 @@ LIVE_TOOLS = 8
 """Tools at work that are drawn at once; the others are counted."""
 LIVE_WORDS = 6
 """Rows of an answer that is not whole yet."""
-_SENTENCES = ("message", "not_done", "because")
+_SENTENCES = ("message", "not_done", "because", "the_person_says")
 _DIFF_TOOLS = ("write", "edit")
 
 _MARKS = {
     "succeeded": ("✓", "done", ""),
     "approved": ("✓", "done", "approved"),
+    "answered": ("✓", "done", ""),
+    "resolved": ("✓", "done", "resolved"),
+    "planned": ("·", "dim", "planned"),
+    "proposed": ("·", "dim", "proposed"),
+    "waiting": ("!", "confirm", "waiting"),
     "failed": ("✗", "failed", "failed"),
     "error": ("✗", "failed", "error"),
     "timed_out": ("✗", "failed", "timed out"),
@@ -49,6 +54,11 @@ _MARKS = {
 
 ASK_WORDS = {
     "approved": ("✓", "done", "approved"),
+    "answered": ("✓", "done", ""),
+    "resolved": ("✓", "done", "resolved"),
+    "planned": ("·", "dim", "planned"),
+    "proposed": ("·", "dim", "proposed"),
+    "waiting": ("!", "confirm", "waiting"),
     "denied": ("⊘", "refused", "denied: nothing was run"),
     "expired": ("⊘", "refused", "expired: nobody answered in time, nothing was run"),
     "cancelled": ("–", "dim", "not approved; the request goes on waiting"),

@@ -177,3 +177,23 @@ def test_an_endless_output_is_kept_in_part():
         _, told = release(told)
     assert len(told.tools) == transcript.KEPT_TOOLS and told.rows == ()
     assert all(len(tool.output) == transcript.KEPT_OUTPUT for tool in told.tools)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "output", "rows"),
+    [
+        ("ask_user", "answered", '{"status": "answered", "the_person_says": "web-1 重启"}', ["✓", "│ web-1 重启"]),
+        ("ops_rollback", "planned", '{"status": "planned", "next": "…"}', ["· ", "planned"]),
+        (
+            "bash",
+            "error",
+            '{"error": {"message": "no such tool", "not_done": "nothing was run"}}',
+            ["✗", "│ no such tool"],
+        ),
+        ("bash", "later-status", "", ["?", "later-status"]),
+        ("bash", "unknown", "half", ["UNKNOWN: it may have run", "│ half"]),
+    ],
+)
+def test_how_a_tool_ended_is_said_in_words(name, status, output, rows):
+    shown = "\n".join(written(60, ev.ToolRequested("t", name), ev.ToolCompleted("t", status, output=output)))
+    assert all(row in shown for row in rows), shown
