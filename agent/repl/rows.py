@@ -54,11 +54,6 @@ _MARKS = {
 
 ASK_WORDS = {
     "approved": ("✓", "done", "approved"),
-    "answered": ("✓", "done", ""),
-    "resolved": ("✓", "done", "resolved"),
-    "planned": ("·", "dim", "planned"),
-    "proposed": ("·", "dim", "proposed"),
-    "waiting": ("!", "confirm", "waiting"),
     "denied": ("⊘", "refused", "denied: nothing was run"),
     "expired": ("⊘", "refused", "expired: nobody answered in time, nothing was run"),
     "cancelled": ("–", "dim", "not approved; the request goes on waiting"),
