@@ -197,7 +197,8 @@ class PlanItem(Value):
 
     __slots__ = ("kind", "object")
     kind: str
-    """`file` (or directory) · `service` (a unit) · `state` (another state that is no file) · `command`"""
+    """`file` (or directory) · `meta`, `times`, `flags` with endings (docs/snapshots.md) · `service` (a unit) · `state`
+    (another state that is no file) · `command`"""
     object: str
     """A path; a unit; `FAMILY` or `FAMILY KEY` of a state (docs/services.md); the name of a read."""
 

@@ -148,6 +148,34 @@ class _Setcap(Metadata):
         return meant
 
 
+class _Chattr(Metadata):
+    """chattr takes modes behind a dash, too: `chattr -i f`, `chattr -R +a -d f`."""
+
+    __slots__ = ()
+
+    def meant(self, call: Call) -> Meant:
+        files: list[Word] = []
+        tree = ended = False
+        complete = True
+        for word in call.args:
+            value = word.value if word.value is not None else word.prefix
+            if ended or not value.startswith(("-", "+", "=")):
+                files.append(word)
+            elif value == "--":
+                ended = True
+            elif value[0] == "-" and set(value[1:]) <= set("RVf"):
+                tree = tree or "R" in value
+            else:
+                # A version or a project is no flag, and nothing keeps it.
+                complete = complete and word.value is not None and _FLAG_LETTERS.issuperset(value[1:])
+        meant = Meant(files, tree=tree, part="flags")
+        meant.complete = complete
+        return meant
+
+
+_FLAG_LETTERS = frozenset("aAcCdDijFmPsStTu")
+
+
 def plan_metadata(call: Call, word: "Word", part: str, *, tree: bool = False) -> None:
     """Adds what a word names to what is saved before the command, as far as the text tells it."""
     judge = call.judge
@@ -214,7 +242,7 @@ PROGRAMS: dict[str, Program] = {
         "-n,--name: -v,--value: -x,--remove: -h,--no-dereference --restore: --raw --version --help", lists="--restore"
     ),
     "setcap": _Setcap(""),
-    "chattr": Metadata("-R -V -f -v: -p:", skip=1, part="flags", recursive="-R", lists="-v -p"),
+    "chattr": _Chattr(""),
     "chcon": Metadata(
         _WALK + "-h,--no-dereference --dereference --reference: -u,--user: -r,--role: -t,--type: -l,--range: "
         "-v,--verbose --help --version",

@@ -144,7 +144,9 @@ def _below(call: Call, paths: "list[Word]") -> "tuple[str, list[tuple[str, str]]
     """Where everything that find meets lies: its starting points with all that is in them, and what links in there
     lead to, which most programs follow. None where the text does not tell."""
     values = [word.value for word in call.args]
-    if any(value in ("-L", "-follow", "-files0-from") for value in values) or any(word.value is None for word in paths):
+    first = next((at for at, word in enumerate(call.args) if (word.value or "").startswith(("-", "(", "!"))), 0)
+    told = all(word.value is not None for word in call.args[:first])
+    if not told or any(value in ("-L", "-follow", "-files0-from") for value in values):
         return None
     kind = "-tree" if _meets_no_links(values) else "-tree-links"
     starts = [(word.value or "", "-glob" if word.globs else "") for word in paths] or [(".", "")]
