@@ -15,10 +15,13 @@ PROGRAMS: "dict[str, frozenset[str]]" = {
     ),
     "block": frozenset(
         ("fdisk", "sfdisk", "sgdisk", "blkid", "wipefs", "blockdev", "dumpe2fs", "e2freefrag", "tune2fs", "hdparm",
-         "parted", "mdadm", "cryptsetup", "sg_inq", "smartctl", "nvme")
+         "parted", "mdadm", "cryptsetup", "sg_inq", "nvme")
     ),
 }  # fmt: skip
-"""Profile → the programs that may have its right. Scripts are left out, and what needs more than the profile gives."""
+"""Profile → the programs that may have its right. Scripts are left out, and what needs more than the profile gives:
+smartctl sends raw commands, the LVM tools write locks and ask the device mapper."""
+FIRST_WORDS = {"nvme": frozenset(("list", "list-subsys", "id-ctrl", "id-ns", "version", "help"))}
+"""Program → the verbs that the profile suffices for; the kernel lets nobody but CAP_SYS_ADMIN ask for a health log."""
 
 _LITERAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+:,./-_=^")
 """Characters that stand for themselves outside quotes."""
@@ -109,7 +112,10 @@ def _made(words: "Sequence[str]", places: "dict[str, str]", rest: str) -> "Exact
         first += 1
     argv = tuple(words[first:])
     exact = Exact(argv, first > assigned, env, places, rest) if argv else None
-    return exact if exact is not None and profile_for(exact.program) else None
+    if exact is None or not profile_for(exact.program):
+        return None
+    verbs = FIRST_WORDS.get(exact.program)
+    return exact if verbs is None or exact.argv[1:2] == () or exact.argv[1] in verbs else None
 
 
 def _word(text: str, at: int) -> "tuple[str, int] | None":

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from guard.errors import CannotRun
 from guard.exact import ERROR, NOWHERE, OUT
+from guard.hands.lifeline import lifeline
 from guard.hands.liveness import process_stat
 from guard.hands.output import Capture
 from guard.hands.sandbox.kernel import become_subreaper
@@ -132,7 +133,9 @@ class _Child:
         self.pipes: dict[int, str] = {}
         self.timed_out = self.cancelled = False
         if leave_nothing:
+            lifeline.start()
             _ensure_subreaper()
+            lifeline.begin(self.mark)
         with _subreaper:
             _active += 1
         self.threads_before = threads_on_machine() if count_processes else 0
@@ -142,6 +145,8 @@ class _Child:
         except BaseException:
             self._leave()
             raise
+        if leave_nothing:
+            lifeline.begin(self.mark, self.process.pid)
 
     def _start(
         self, program: Program, feeder: Program | None, cwd: str, on_spawn: Callable[[int], None] | None
@@ -379,6 +384,8 @@ class _Child:
 
     def _leave(self) -> None:
         global _active
+        if self.leave_nothing:
+            lifeline.end(self.mark)
         with _subreaper:
             _active -= 1
 

@@ -256,6 +256,10 @@ def _decide_read(judge: "Judge", profile: str, enforcement: "Enforcement", polic
         return _RUN_PLAIN
     if profile == Profile.NONE:
         return Decision(
-            Verdict.NEEDS_STAMP, "cannot-enforce", "reads, but no one sandbox fits them all; ask them one by one"
+            Verdict.NEEDS_STAMP,
+            "cannot-enforce",
+            "reads, but no one sandbox fits them all; ask them one by one"
+            if len(judge.programs) > 1
+            else "a read, but no sandbox gives it the right that it needs",
         )
     return Decision(Verdict.NEEDS_STAMP, "cannot-enforce", f"a read, but the {profile} sandbox does not hold here")

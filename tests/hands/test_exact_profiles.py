@@ -217,11 +217,11 @@ def test_a_profile_with_one_right_more_is_for_its_programs_alone(run, tmp_path, 
 
 def test_what_stands_behind_the_pipe_has_no_further_right(run, sleeper):
     pid, _, held = sleeper
-    command = f"ss -H state closed | readlink /proc/{pid}/fd/0 /proc/{pid}/exe"
+    command = f"ss -V | readlink /proc/{pid}/fd/0 /proc/{pid}/exe"
     assert run(command, profile="observe").stdout.text == ""
-    caps = run("ss -H state closed | grep CapEff /proc/self/status", profile="observe").stdout.text
+    caps = run("ss -V | grep CapEff /proc/self/status", profile="observe").stdout.text
     assert caps == run("grep CapEff /proc/self/status").stdout.text
-    assert run(f"ss -H state closed | tee {held}", profile="observe").exit_code != 0
+    assert run(f"ss -V | tee {held}", profile="observe").exit_code != 0
 
 
 def test_both_ends_of_a_pipe_say_what_was_refused_to_them(run, tmp_path):
@@ -250,7 +250,7 @@ def test_a_program_that_is_not_installed_is_told_by_the_shell(run):
 
 
 def test_the_limits_are_set_on_a_program_that_needs_no_answer(run, sleeper):
-    result = run("ss -H state closed", profile="observe")
+    result = run("ss -V", profile="observe")
     assert result.notes == ()
 
 

@@ -112,3 +112,10 @@ def test_each_program_belongs_to_one_profile_and_is_one_that_the_judge_knows():
     names = [name for programs in PROGRAMS.values() for name in programs]
     assert len(names) == len(set(names))
     assert set(names) <= JUDGED.keys()
+
+
+def test_a_program_whose_other_verbs_need_more_is_exact_for_some_of_them_only():
+    assert read_exact("nvme list").argv == ("nvme", "list")
+    assert read_exact("nvme id-ctrl /dev/nvme0 | head") is not None
+    assert read_exact("nvme smart-log /dev/nvme0") is None
+    assert read_exact("smartctl -a /dev/sda") is None

@@ -246,6 +246,17 @@ def test_time_to_tidy_up_is_given_and_its_output_read(run):
     assert (result.timed_out, result.exit_code, result.stdout.text) == (True, 3, "tidied\n")
 
 
+def test_a_process_that_cannot_be_ended_is_named(run, monkeypatch):
+    from guard.hands import process
+
+    ended = process._Child._reap
+    monkeypatch.setattr(process._Child, "_reap", lambda child, limit_s: ended(child, limit_s) and False)
+    result = run("echo $$; sleep 812.5", timeout_s=0.3)
+    [note] = [note for note in result.notes if "did not die" in note]
+    assert note.startswith(f"process {result.stdout.text.strip()} did not die (state ")
+    assert note.endswith("stuck in the kernel); it is left behind")
+
+
 def test_cancel_ends_it(run, token):
     timer = threading.Timer(0.3, token.set)
     timer.start()
