@@ -128,6 +128,9 @@ def _keys() -> Iterator[None]:
         termios.tcsetattr(0, termios.TCSAFLUSH, changed)  # FLUSH: what was typed before is gone
         write(_PASTE_ON, to_stderr=True)
         yield
+    except KeyboardInterrupt:
+        write("\n", to_stderr=True)  # what comes next is not said behind the question
+        raise
     finally:
         with contextlib.suppress(OSError, termios.error):
             write(_PASTE_OFF, to_stderr=True)

@@ -20,18 +20,8 @@ VERB_MODULES = {
     "acp": "cli.opsagent_acp",
 }
 """Verb → the module with its `VERB`, imported only when the verb is used."""
-LATER = {
-    "fleet": "fleets",
-    "check": "",
-    "explain": "",
-    "exec": "",
-    "approve": "",
-    "rollback": "",
-    "audit": "",
-    "executions": "",
-    "selftest": "",
-}
-"""Verbs that people try: those with a text come in a later version, the others are opsx's."""
+LATER = {"fleet": "fleets"}
+"""Verbs that people try and that come in a later version."""
 
 
 def main(argv: "list[str]") -> int:
@@ -55,7 +45,7 @@ def main(argv: "list[str]") -> int:
             verb = import_module(VERB_MODULES[argv[0]]).VERB
             return run_verb(PROGRAM, {verb.name: verb}, argv)
         if argv[:1] == ["resume"]:
-            argv = ["--resume", *(argv[1:] or ["last"])]
+            argv = argv[1:] if argv[1:] in (["-h"], ["--help"]) else ["--resume", *(argv[1:] or ["last"])]
         parsed = _parsed(argv)
         if parsed is None:
             return 0
@@ -176,14 +166,16 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
     from guard.errors import UsageError
 
     verb = itself()
+    if argv and not argv[0].startswith("-") and argv != ["help"]:
+        raise _unexpected(argv[0])
     try:
         parsed = parse(PROGRAM, verb, argv)
     except UsageError as failure:
         raise UsageError(failure.message.replace(f"{PROGRAM}  ", f"{PROGRAM} "), hint=f"{PROGRAM} --help") from None
     if parsed.flag("help") or argv == ["help"]:
-        from cli.report import write
+        from cli.report import write_help
 
-        write(help_page())
+        write_help(help_page())
         return None
     if parsed.flag("version"):
         sys.stdout.write(f"{PROGRAM} {VERSION}\n")
@@ -202,17 +194,19 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
 
 
 def _unexpected(word: str) -> Exception:
+    from cli.opsx import ALIASES, BY_NAME
+    from cli.options import nearest
     from guard.errors import UsageError
 
     shown = ascii(word)[1:-1][:60]
     if word in LATER:
-        if LATER[word]:
-            return UsageError(
-                f"{LATER[word]} ({shown}) is not in this version",
-                hint=f"what works: {PROGRAM} -p 'QUESTION', {PROGRAM} mcp, opsx",
-            )
+        return UsageError(
+            f"{LATER[word]} ({shown}) is not in this version",
+            hint=f"what works: {PROGRAM} -p 'QUESTION', {PROGRAM} mcp, opsx",
+        )
+    if word in BY_NAME or word in ALIASES:
         return UsageError(f"{PROGRAM} has no verb {shown}; it is a verb of opsx", hint=f"opsx {shown} --help")
     return UsageError(
-        f"{PROGRAM} does not know what to do with {shown!r}",
+        f"{PROGRAM} does not know what to do with {shown!r}{nearest(word, (*VERB_MODULES, 'mcp', 'resume'))}",
         hint=f"a question goes after -p: {PROGRAM} -p 'disk and memory'",
     )

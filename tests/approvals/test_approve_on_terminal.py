@@ -136,6 +136,8 @@ def test_anything_but_the_word_is_no(terminal, work, ledger, keys):
     person.wait_for(QUESTION)
     person.answer(keys)
     assert person.end() == (130 if keys == "\x03" else 3)
+    last = person.shown.splitlines()[-1].removeprefix("\x1b[?2004l")
+    assert last.startswith("interrupted" if keys == "\x03" else "opsx: still waiting:")
     assert kinds(ledger) == ["requested"]
     assert ledger.request(request) is not None
 

@@ -232,6 +232,8 @@ def test_options_are_read():
         (["disk"], "does not know what to do with 'disk'"),
         (["fleet"], "fleets .fleet. is not in this version"),
         (["check"], "it is a verb of opsx"),
+        (["exec", "--", "ls"], "opsagent has no verb exec; it is a verb of opsx"),
+        (["docter"], "what to do with 'docter'; the nearest is doctor"),
     ],
 )
 def test_wrong_arguments_are_usage_errors_that_say_what_works(argv, said):
@@ -240,6 +242,12 @@ def test_wrong_arguments_are_usage_errors_that_say_what_works(argv, said):
     assert caught.value.exit_code == 2
     assert caught.value.hint
     assert "  " not in caught.value.message + caught.value.hint
+
+
+@pytest.mark.parametrize("words", [["--help"], ["resume", "--help"], ["resume", "-h"], ["help"]])
+def test_help_is_help_and_opens_nothing(capsys, words):
+    assert opsagent.main(words) == 0
+    assert capsys.readouterr().out == opsagent.help_page()
 
 
 def test_a_brain_that_nobody_has_set_up_is_said_with_the_ones_there_are(capsys):
