@@ -88,6 +88,17 @@ def _finite(text: str) -> float:
     return number
 
 
+def _moved(fd: int) -> int:
+    """A descriptor of our own for what `fd` is; for one that was closed by the caller, nothing to read and to write."""
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    except OSError:
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        moved = fcntl.fcntl(nothing, fcntl.F_DUPFD_CLOEXEC, 3)
+        os.close(nothing)
+        return moved
+
+
 class Wire:
     """Descriptors 0 and 1, for this protocol alone: everything else in the process reads nothing and prints to stderr.
 
@@ -96,15 +107,15 @@ class Wire:
 
     def __init__(self, broken: Callable[[], None] = lambda: None) -> None:
         """Args: broken: called once, from the writing thread, when nobody can read any more."""
-        self._in = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
-        self._out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+        self._in, self._out = _moved(0), _moved(1)
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         os.dup2(nothing, 0)
         try:
             os.dup2(2, 1)
         except OSError:
             os.dup2(nothing, 1)
-        os.close(nothing)
+        if nothing > 2:  # it may have got the number of one that the caller had closed
+            os.close(nothing)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._queued_bytes = 0

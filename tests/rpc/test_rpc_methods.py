@@ -296,6 +296,18 @@ def test_arguments_that_make_no_sense_are_usage(tmp_path, arguments, said):
     assert said in done.stderr
 
 
+@pytest.mark.parametrize("shell", ["rpc", "acp"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_is_an_end_and_no_fault(tmp_path, shell, closed):
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" {shell} {closed}', str(ROOT / "opsagent")],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env=environment(tmp_path),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_what_is_open_on_record(tmp_path, number):
     with served(tmp_path / "h", {"wait": "never", "text": "x"}) as client:
