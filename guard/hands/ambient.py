@@ -10,7 +10,10 @@ import configparser
 import hashlib
 import json
 import os
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
+
+from guard.pointers import add_pointer, alternatives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -51,6 +54,9 @@ _VARIABLES = {
 }
 """Variables that name a target, not a secret; each is bound by its value."""
 
+MOST_CHOICES = 16
+"""Combinations of places that one text names for the same clients; all are looked up."""
+
 POINTERS = frozenset(
     (
         *(name for names in _VARIABLES.values() for name in names),
@@ -76,8 +82,24 @@ def ambient_of(
     """
     found: dict[str, str] = {name: text for name, text in named.items() if text}
     untold: list[str] = []
-    # What the text sets for a command decides there, whatever our own environment says.
-    env = {**env, **{name: text for name, text in named.items() if name in POINTERS}}
+    values = alternatives(named)
+    choices = list(islice(product(*values.values()), MOST_CHOICES + 1))
+    if len(choices) > MOST_CHOICES:
+        untold.append("what it points at: it names too many places")
+    for choice in choices[:MOST_CHOICES]:
+        chosen = dict(zip(values, choice, strict=True))
+        # What the text sets for a command decides there, whatever our own environment says.
+        pointed = {**env, **{name: text for name, text in chosen.items() if name in POINTERS}}
+        for name, text in _pointed(programs, chosen, pointed, cwd, untold).items():
+            add_pointer(found, name, text)
+    return found, tuple(dict.fromkeys(untold))
+
+
+def _pointed(
+    programs: Iterable[str], named: Mapping[str, str], env: Mapping[str, str], cwd: str, untold: list[str]
+) -> dict[str, str]:
+    """What the programs point at where each name has one value; what could not be told goes into `untold`."""
+    found: dict[str, str] = {}
     families = dict.fromkeys(
         family for program in programs if (family := _FAMILY_OF.get(os.path.basename(program))) is not None
     )
@@ -91,7 +113,7 @@ def ambient_of(
             untold.append(str(error))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             untold.append(f"what {family} points at: its configuration is not understood ({type(error).__name__})")
-    return found, tuple(untold)
+    return found
 
 
 # ── kubernetes ───────────────────────────────────────────────────────────────────────────────────────────────────

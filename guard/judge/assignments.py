@@ -13,6 +13,7 @@ from guard.judge.variables import (
     POINTING,
     dangerous,
 )
+from guard.pointers import add_pointer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def note_assignment(judge: "Judge", assign: "Assign") -> None:
     elif dangerous(name):
         note_change(judge, name, assign.span)
         if name in POINTING and value is not None:
-            judge.ambient[name] = value
+            add_pointer(judge.ambient, name, value)
 
 
 def note_pointer(judge: "Judge", name: str, values: "Sequence[str] | None", span: "Span") -> None:
@@ -57,9 +58,9 @@ def note_pointer(judge: "Judge", name: str, values: "Sequence[str] | None", span
     for value in values:
         if leads_to_shared(judge, value, is_path=name in AMBIENT_PATHS):
             judge.note(R2, "shell.variable", f"sets {name} to where others can write", span, "law 8")
+        add_pointer(judge.ambient, name, value)
     judge.flags.add("helper")
     judge.plain = False
-    judge.ambient[name] = values[-1]
 
 
 def note_change(judge: "Judge", name: str, span: "Span") -> None:

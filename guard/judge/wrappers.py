@@ -19,6 +19,7 @@ from guard.judge.variables import (
     HARMLESS_VARIABLES,
     POINTING,
 )
+from guard.pointers import add_pointer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def assigned(call: Call, word: Word) -> None:
     if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
         call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
         if name in POINTING and word.value is not None:
-            call.judge.ambient[name] = value
+            add_pointer(call.judge.ambient, name, value)
     elif name in AMBIENT_VARIABLES:
         note_pointer(call.judge, name, None if word.value is None else [value], word.span)
 

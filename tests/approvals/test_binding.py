@@ -13,6 +13,7 @@ from guard.bound import CHANGED, Stamp
 from guard.errors import CannotRun
 from guard.hands import binding as binding_module
 from guard.hands.binding import asked_environment, bind
+from guard.judge.classify import check
 from guard.ledger.answers import ToApprove
 from guard.redact import Redactor
 from guard.types import BUILTIN, Level, PlanItem, Policy, Request
@@ -268,6 +269,37 @@ def test_kube_context_namespace_and_server(work):
     assert differences(then, bound(work, ("program", "kubectl"))) == ["ambient kubernetes server"]
     named = bound(work, ("program", "kubectl"), ambient={"kubernetes context": "test"})
     assert named.shown["kubernetes namespace"] == "default"
+
+
+def test_each_of_two_kubeconfigs_in_one_text_is_bound(work):
+    for name, server in (("a", "10.0.0.1"), ("b", "10.0.0.9")):
+        (work / name).write_text(kube(KUBECONFIG).replace("10.0.0.1", server))
+    text = f"KUBECONFIG={work}/a kubectl delete pod x; KUBECONFIG={work}/b kubectl delete pod x"
+    ambient = check(text, cwd=str(work)).ambient
+    assert ambient == {"KUBECONFIG": f"{work}/a", "KUBECONFIG (2)": f"{work}/b"}
+    then = bound(work, ("program", "kubectl"), ambient=ambient)
+    assert then.shown["kubernetes server"] == "https://10.0.0.1:6443"
+    assert then.shown["kubernetes server (2)"] == "https://10.0.0.9:6443"
+    for name, changed in (("a", "ambient kubernetes server"), ("b", "ambient kubernetes server (2)")):
+        before = (work / name).read_text()
+        (work / name).write_text(before.replace("server: https://10", "server: https://11"))
+        assert differences(then, bound(work, ("program", "kubectl"), ambient=ambient)) == [changed]
+        (work / name).write_text(before)
+
+
+def test_contexts_and_configurations_that_are_named_twice_are_all_looked_up(work):
+    (work / "home" / ".kube").mkdir(parents=True)
+    (work / "home" / ".kube" / "config").write_text(kube(KUBECONFIG))
+    ambient = check("kubectl --context prod delete pod x; kubectl --context=test delete pod x", cwd=str(work)).ambient
+    then = bound(work, ("program", "kubectl"), ambient=ambient)
+    assert (then.shown["kubernetes context"], then.shown["kubernetes context (2)"]) == ("prod", "test")
+    assert (then.shown["kubernetes namespace"], then.shown["kubernetes namespace (2)"]) == ("web", "default")
+
+
+def test_too_many_places_are_said_not_to_be_bound(work):
+    many = {f"KUBECONFIG ({number})": f"/k/{number}" for number in range(2, 40)}
+    found = bound(work, ("program", "kubectl"), ambient={"KUBECONFIG": "/k/1", **many})
+    assert "what it points at: it names too many places" in found.unbound
 
 
 def test_kubeconfig_in_another_form_is_held_by_its_hash(work):

@@ -7,6 +7,7 @@ from guard.judge.rules import custom, many, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.suspicion import suspicious
 from guard.judge.tables import names, starts
+from guard.pointers import add_pointer
 
 EXAMPLES = {
     "R0": ("aws ec2 describe-instances", "aws s3 ls s3://b", "aws sts get-caller-identity",
@@ -91,7 +92,7 @@ def _aws(call: Call) -> None:
                     R2, "cloud.endpoint", "sends the credentials' signature to another address", words[at], "law 10"
                 )
             if name == "--profile" and at + 1 < len(words):
-                call.judge.ambient["aws context"] = call.value(words[at + 1]) or "?"
+                add_pointer(call.judge.ambient, "aws context", call.value(words[at + 1]) or "?")
             tail.append(words[at])
             if len(path) < 2 and name in values and "=" not in value:
                 at += 1
