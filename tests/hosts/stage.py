@@ -105,19 +105,19 @@ class Stage:
         """
         self.ours("opsagent", "install", host, *options, "--write").check_returncode()
         if tee:
-            self._between()
+            self.between()
 
     @property
     def wire(self) -> Path:
         """The lines between a host and our server, as `tests.hosts.tee` keeps them."""
         return self.folder / "wire.jsonl"
 
-    def _between(self) -> None:
+    def between(self) -> None:
         """Puts the tee into the settings that were written, under the server's own name."""
         ours, tee = ROOT / "opsagent", self.folder / "opsagent"
         tee.write_text(f'#!/bin/sh\nexec {sys.executable} -I {ROOT}/tests/hosts/tee.py {self.wire} {ours} "$@"\n')
         tee.chmod(0o755)
-        for path in (*self.home.rglob("*.json"), *self.home.rglob("*.toml")):
+        for path in (*self.folder.rglob("*.json"), *self.folder.rglob("*.toml")):
             text = path.read_text()
             if f'"{ours}"' in text:
                 path.write_text(text.replace(f'"{ours}"', f'"{tee}"'))
