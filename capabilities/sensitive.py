@@ -60,6 +60,8 @@ def sensitive_parts(assessment: Assessment) -> tuple[str, ...]:
     if "privilege" in kinds or programs & _RAISERS or critical:
         found.append(PRIVILEGE)
     changing = [reason.rule for reason in assessment.reasons if reason.level > Level.R0]
-    if assessment.level > Level.R0 and not (kinds - {"read"} and _TOLD.issuperset(changing)):
+    # A unit that is named by a path runs whatever stands in that file.
+    by_path = any(effect.kind == "service" and "/" in effect.object for effect in assessment.effects)
+    if assessment.level > Level.R0 and (by_path or not (kinds - {"read"} and _TOLD.issuperset(changing))):
         found.append(UNTOLD)
     return tuple(found)

@@ -1,6 +1,6 @@
 """Which read-only questions a command raises, and what their answers add. Answers raise a level, never lower it."""
 
-from guard.judge import paths
+from guard.judge import landing, paths
 from guard.judge.levels import R1, R2, R3
 
 TYPE_CHECKING = False
@@ -52,6 +52,25 @@ def apply(judge: "Judge", facts: "Facts") -> None:
             for real in _reals(facts, name):
                 _one(judge, facts, kind, name, real, own, private)
     _above(judge, facts, own)
+    _landing(judge, facts)
+
+
+def _landing(judge: "Judge", facts: "Facts") -> None:
+    """What is put into a folder that is there lies in it by its own last name."""
+    for ran in judge.ran:
+        if ran.level < R1 or ran.away or ran.name in _MAKE_ONLY or _has(ran, "T", "--no-target-directory"):
+            continue
+        for kind, name in judge.effects[ran.first_effect : ran.end_effect]:
+            for real in _reals(facts, name) if kind == "write" else ():
+                if facts.kinds.get(real) == "dir" and (put := landing.critical_put(real, _put_names(judge, ran, name))):
+                    judge.note(R2, "path.critical-put", f"puts a critical file into a folder ({put})", (0, 0), "law 7")
+
+
+def _put_names(judge: "Judge", ran: "Ran", goal: str) -> "list[str]":
+    """The last names of what a command puts into a folder; "" where its text does not tell them."""
+    if ran.name not in _PUT_INTO or any(word.value is None or word.appended for word in ran.words[1:]):
+        return [""]
+    return [landing.last_name(value) for value in _values(ran) if goal not in judge.places(value)] or [""]
 
 
 def _one(
@@ -205,8 +224,8 @@ def _link_targets(judge: "Judge", ran: "Ran") -> "list[str]":
 
 
 def _reals(facts: "Facts", name: str) -> "list[str]":
-    """What a name leads to; for a pattern also what it lists."""
+    """What a name leads to; for a pattern also what it lists. A name of which nothing is told (`*`) is no pattern."""
     found = [facts.real_paths.get(name, name)]
-    if any(char in name for char in "*?["):
+    if name.strip("*?") and any(char in name for char in "*?["):
         found += [real for key, real in facts.real_paths.items() if key != name and paths.glob_match(name, key)]
     return found

@@ -31,6 +31,10 @@ def test_a_plain_local_change_has_nothing_to_name(command):
     ("command", "part"),
     [
         ("make all", OPAQUE),
+        ("systemctl enable /srv/x.service", UNTOLD),
+        ("systemctl restart nginx ./x.service", UNTOLD),
+        ("cp x/passwd /etc", UNTOLD),
+        ("install -m 4755 a b", PRIVILEGE),
         ("./script", OPAQUE),
         ('touch "$X"', OPAQUE),
         ("touch new; npm install x", EGRESS),

@@ -1,6 +1,7 @@
 """Programs that create, move, change and remove files. Source: the GNU coreutils manual."""
 
 from guard.judge.families import credentials
+from guard.judge.landing import critical_put, holds_critical, last_name
 from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Grammar, Parsed
 from guard.judge.program import Call, Program
@@ -16,9 +17,11 @@ EXAMPLES = {
         "cpio -t < a", "touch --version"),
     "R1": ("touch a", "mkdir -p a/b", "cp a b", "mv a b", "rm a", "ln -s a b", "rmdir a", "gzip f",
         "tar -cf a.tar d", "tar xzf a.tgz", "mkfifo p", "unzip a.zip", "rm -f a b", "unlink a", "install -m 644 a b",
-        "cp -r a b", "tar -C /srv -xf a.tar",),
+        "cp -r a b", "cp a.conf /etc/", "cp *.jpg ~/", "cp .bashrc /srv/bashrc.old", "tar -C /srv -xf a.tar",),
     "R2": ("cp a /etc/passwd", "mv a ~/.ssh/authorized_keys", "rm /etc/fstab", "cp x /usr/bin/ls",
         "tar -cf a.tar -I x d", "tar --to-command=x -xf a", "tar --checkpoint-action=exec=x -cf a b", "rm $X",
+        "cp x/passwd /etc", "mv .bashrc ~/", "cp -r d/. /etc", "cp d/* /etc/", "cp -t /etc passwd",
+        "ln -s /x/hosts /etc", "mv hooks .git", "install -m 4755 a b", "install -m u+s a b", "install --mode=6755 a b",
         "tar -xf a -C /", "tar tf a.tar --use-compress-program=x", "rm *", "ln -sf /x /etc/localtime",),
     "R3": ("rm -rf a", "rm -r a", "rm -fR a", "rm --recursive a", "rm --rec a", "shred f",
         "dd if=/dev/zero of=/dev/sda", "truncate -s 0 f", "rm a -rf", "srm f", "rm -- -x -r; rm -r -- x",
@@ -55,14 +58,41 @@ def _copy(call: Call, parsed: Parsed) -> None:
     goal = target if target is not None else (operands[-1] if operands else None)
     if goal is not None and (len(operands) > 1 or target is not None):
         call.writes(goal)
+        if not parsed.has("-T"):
+            _put(call, goal, sources, is_folder=target is not None or len(sources) > 1)
     for word in sources:
         if name in ("mv", "rename"):
             call.writes(word, deletes=True)
         elif name in ("cp", "install"):
             call.reads(word)
             credentials(call, (word,))
+    mode = parsed.value("-m")
+    if mode is not None and _sets_ids(call.value(mode)):
+        call.note(R2, "files.set-id", "makes a program that runs with its owner's rights", mode, "chmod(1)")
+        call.effect("privilege", goal.value or goal.shape if goal is not None else "?")
     if len(operands) == 1 and target is None and name == "ln":
         call.writes(operands[0])
+
+
+def _sets_ids(mode: str | None) -> bool:
+    """Whether a mode has a set-user-id or set-group-id bit, or may have."""
+    if mode is None:
+        return True
+    if mode.isdigit():
+        return len(mode.lstrip("0")) > 3 and mode.lstrip("0")[-4] not in "1"
+    return "s" in mode
+
+
+def _put(call: Call, goal: Word, sources: "Sequence[Word]", *, is_folder: bool) -> None:
+    """What is put into a folder gets its own last name there."""
+    folder = call.value(goal)
+    if folder is None:
+        return
+    names = ["" if word.appended else last_name(word.value or call.value(word) or "") for word in sources]
+    is_folder = is_folder or folder.endswith("/") or folder in (".", "..", "~")
+    for place in call.judge.places(folder):
+        if (is_folder or holds_critical(place)) and (put := critical_put(place, names)):
+            call.note(R2, "path.critical-put", f"puts a critical file into a folder ({put})", goal, "docs/judging.md")
 
 
 def _tar(call: Call) -> None:
