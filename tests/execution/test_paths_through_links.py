@@ -129,6 +129,15 @@ def test_what_is_not_told_is_no_small_change_above_own_files(lab, place, command
     assert assessment.level >= Level.R2 and assessment.decision.verdict != "run"
 
 
+@pytest.mark.parametrize(
+    "command", ['for f in app/*.conf; do sed -i s/a/b/ "$f"; done', 'x=$(cat f); rm "$x"', 'touch "$1"']
+)
+def test_name_of_which_nothing_is_told_waits_for_a_person_and_is_not_said_to_be_ours(lab, place, command):
+    assessment = judged(lab, place, command)
+    assert (assessment.level, assessment.decision.verdict) == (Level.R2, "needs_stamp")
+    assert not any(reason.source == "law 6" for reason in assessment.reasons)
+
+
 def test_own_places_that_are_named_by_a_link_are_found(lab, place):
     os.symlink(place / "nest", place / "alias")
     policy = lab.policy.replace(own_paths=(str(place / "alias" / "a" / "oh"),))
