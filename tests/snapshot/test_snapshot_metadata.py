@@ -18,7 +18,8 @@ from guard.types import PlanItem
 from tests.snapshot.trees import end, never, now_of, plan_of, roll_back, save, snapshots_in
 
 ROOT = os.geteuid() == 0
-OTHER = 65534
+OTHER = 65533
+"""Nobody's number, and not the one that tests run as."""
 
 
 def run(*argv):
