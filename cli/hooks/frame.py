@@ -98,7 +98,8 @@ def json_value(text: str) -> "Any":
             raise _unreadable(f"it is not JSON ({type(error).__name__})") from None
     try:
         value, end = make_scanner(_Strict)(text, 0)  # type: ignore[arg-type]
-    except (StopIteration, ValueError, RecursionError) as error:
+    # SystemError: the scanner takes its own error's class from json.decoder, and has none where nobody loaded that.
+    except (StopIteration, ValueError, RecursionError, SystemError) as error:
         raise _unreadable(f"it is not JSON ({type(error).__name__})") from None
     if end != len(text):
         raise _unreadable("something follows the object")

@@ -274,3 +274,29 @@ def test_no_bytes_are_taken_for_a_call_unless_json_takes_them(data):
     except UsageError:
         return
     assert isinstance(json.loads(data), dict)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"a" 1}', "{'a': 1}", '{\n  // mine\n  "a": 1\n}', '"\\x"', '"\\ud8"', "[1,]", "nul"]
+)
+def test_malformed_json_is_an_error_of_ours_where_nothing_loaded_the_json_package(text):
+    """As in the hook's own process: there the C scanner has no exception to raise."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom cli.hooks.frame import json_value\n"
+        "from guard.errors import UsageError\nassert 'json' not in sys.modules\n"
+        f"try: json_value({text!r})\nexcept UsageError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.stdout == "refused\n", done.stderr
+
+
+def test_settings_with_comments_do_not_stop_the_hook(tmp_path):
+    """Gemini CLI takes comments, and the hook reads its settings to find our server there."""
+    settings = tmp_path / "home" / ".gemini" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    server = '{"mcpServers": {"ours": {"command": "/x/opsagent", "args": ["mcp"]}} /* opsagent */}\n// end'
+    settings.write_text(server)
+    code = f"import os; os.environ['HOME'] = {str(settings.parent.parent)!r}"
+    frame = frame_bytes("touch /srv/x", hook_event_name="BeforeTool", tool_name="run_shell_command")
+    done = hook(frame, "gemini", code=code)
+    assert done.returncode == 0 and b"mcp_ours_ops_exec" in done.stdout, done.stderr
