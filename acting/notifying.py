@@ -30,10 +30,12 @@ COMMAND_CHARACTERS = 400
 """Of the command in the environment: a line for a pop-up; `opsx approve` shows all of it."""
 
 PASSED = (
-    *("HOME", "USER", "LOGNAME", "LANG", "TZ", "OPSAGENT_HOME"),
+    *("LANG", "TZ", "OPSAGENT_HOME"),
     *("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
 )
-"""Passed to the command: what it needs to find its person's session."""
+"""Passed to the command: what it needs to find its person's session. The asker is no person, so its HOME is not."""
+BUS = ("unix:path=", "unix:abstract=", "unix:runtime=")
+"""Addresses of buses that are sockets; others can start programs (D-Bus specification, "unixexec")."""
 
 
 def notifier(argv: Sequence[str], redact: Callable[[str], str]) -> Callable[[KeptRequest], None]:
@@ -74,9 +76,12 @@ def environment_of(
 
     source = os.environ if source is None else source
     env = {name: source[name] for name in PASSED if name in source}
-    if not env.get("HOME"):
-        with contextlib.suppress(KeyError):
-            env["HOME"] = pwd.getpwuid(os.geteuid()).pw_dir
+    buses = env.get("DBUS_SESSION_BUS_ADDRESS", "").split(";")
+    if not all(bus.startswith(BUS) for bus in buses):
+        env.pop("DBUS_SESSION_BUS_ADDRESS", None)
+    with contextlib.suppress(KeyError):
+        entry = pwd.getpwuid(os.geteuid())
+        env |= {"HOME": entry.pw_dir, "USER": entry.pw_name, "LOGNAME": entry.pw_name}
     return {
         **env,
         "PATH": PATH,

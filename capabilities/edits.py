@@ -29,8 +29,10 @@ MOST_LINES = 200
 NEAREST = 3
 MOST_PLACES = 10
 """Lines named in an error."""
-_COMPARED_LINES = 20_000
+_COMPARED_LINES = 4_000
 _LINE_CHARS = 200
+"""So many different lines, and the beginning of each: comparing takes time with the square of their length, and whoever
+writes a file chooses its lines."""
 
 _PATH: JSON = {
     "type": "string",
@@ -166,11 +168,13 @@ def _nearest(present: bytes, old: bytes, redactor: Redactor) -> str:
         return "it is not UTF-8, so what is not ASCII has other bytes in it"
     text = text_of(present)
     shown = set(redactor.text(text).split("\n"))
-    wanted = next((line.strip() for line in text_of(old).split("\n") if line.strip()), "")
+    wanted = next((line.strip() for line in text_of(old).split("\n") if line.strip()), "")[:_LINE_CHARS]
     numbered: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n")[:_COMPARED_LINES], 1):
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(numbered) == _COMPARED_LINES:
+            break
         if line.strip() and line in shown and len(line) < 10 * _LINE_CHARS:
-            numbered.setdefault(line.strip(), number)
+            numbered.setdefault(line.strip()[:_LINE_CHARS], number)
     found = difflib.get_close_matches(wanted, numbered, n=NEAREST, cutoff=0.5) if wanted else []
     if not found:
         return "no line comes near it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 import sys
 import time
@@ -136,3 +137,21 @@ def test_asker_does_not_wait_for_the_command(notified, tmp_path):
     assert not (tmp_path / "told").exists() or (tmp_path / "told").read_text() == ""
     release.write_text("now\n")
     until(lambda: (tmp_path / "told").exists() and (tmp_path / "told").read_text() == "now\n")
+
+
+@pytest.mark.parametrize(
+    ("bus", "passed"),
+    [
+        ("unix:path=/run/user/1000/bus", True),
+        ("unix:abstract=/tmp/dbus-1;unix:path=/run/bus,guid=0", True),
+        ("unixexec:path=/bin/sh,argv1=-c,argv2=id", False),
+        ("unix:path=/run/bus;unixexec:path=/bin/sh", False),
+        ("autolaunch:", False),
+    ],
+)
+def test_asker_chooses_neither_the_home_nor_a_program_for_the_notice(notified, tmp_path, bus, passed):
+    guard = notified()
+    kept = guard.ledger.request(keep(guard, "touch a", tmp_path))
+    env = notifying.environment_of(kept, str, {"HOME": "/tmp/theirs", "USER": "x", "DBUS_SESSION_BUS_ADDRESS": bus})
+    assert env["HOME"] == pwd.getpwuid(os.geteuid()).pw_dir and env["USER"] != "x"
+    assert ("DBUS_SESSION_BUS_ADDRESS" in env) is passed

@@ -224,3 +224,17 @@ def test_hints_say_that_it_can_change_everything(guard, work):
     for tool in (write_tool(guard, call), edit_tool(guard, call)):
         assert (tool.hints.read_only, tool.hints.destructive) == (False, True)
     assert Level.R3 > Level.R0
+
+
+def test_what_comes_nearest_is_looked_for_in_a_bounded_way_whatever_the_lines_are(monkeypatch):
+    compared = []
+
+    def nearest(wanted, lines, **how):
+        compared.extend((wanted, *lines))
+        return []
+
+    monkeypatch.setattr("difflib.get_close_matches", nearest)
+    present = "".join(f"{number} {'x' * 1_500}\n" for number in range(5_000)).encode()
+    with pytest.raises(CannotEdit, match="no line comes near it"):
+        replaced(present, b"y" * 100_000, b"z", Redactor())
+    assert len(compared) == 4_001 and max(map(len, compared)) == 200
