@@ -1,13 +1,16 @@
 """Runs every attempt outside and inside the sandbox and prints what had an effect, as JSON.
 
-Usage: python attempt_probe.py SCRATCH SUID|NOSUID (inside its own mount, network, host name, ipc and process
-namespaces, in which the scratch is a file system of its own).
+Usage: python attempt_probe.py SCRATCH [LAYER…] (inside its own mount, network, host name, ipc and process
+namespaces, in which the scratch is a file system of its own). Without a layer: outside, and inside with all of them.
+With layers: inside with each of those alone, `capabilities` being there always; `observe`, `netadm` and `block` stand
+for those profiles.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import hashlib
 import json
 import os
@@ -23,7 +26,12 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
+from guard.errors import SandboxUnavailable
 from guard.hands.environment import build_environment
+from guard.hands.process import Program, run_child
+from guard.hands.sandbox import PROFILES, Sandbox, landlock, seccomp, worker
+from guard.hands.sandbox.kernel import probe
+from guard.hands.sandbox.report import Notes
 from guard.hands.targets.local import LocalTarget
 from guard.types import Profile
 from tests.hands.attempts import ATTEMPTS, Attempt
@@ -146,28 +154,95 @@ def _accept_all(listener: socket.socket) -> None:
             connection.close()
 
 
-def had_effect(scene: Scene, attempt: Attempt, target: LocalTarget, profile: str) -> tuple[bool, str, list[str] | None]:
+def command_of(attempt: Attempt) -> str:
+    if not attempt.python:
+        return attempt.code
+    return f"exec {shlex.quote(sys.executable)} -I -S -c {shlex.quote(attempt.code)}"
+
+
+def outcome(scene: Scene, attempt: Attempt, run) -> tuple[bool, object]:
+    """(whether it had an effect, what `run` gave)."""
     scene.reset()
     before = scene.fingerprint()
-    command = attempt.code
-    if attempt.python:
-        command = f"exec {shlex.quote(sys.executable)} -I -S -c {shlex.quote(attempt.code)}"
     env = {**build_environment(source=scene.env).env, **scene.env}
-    result = target.run(
-        command,
-        cwd=str(scene.work),
-        profile=profile,
-        ports=[int(scene.env["OPEN_PORT"])],
-        env=env,
-        timeout_s=30,
-        hidden=[str(scene.state)],
-    )
+    result = run(command_of(attempt), env)
     if attempt.name.endswith("left behind"):
         time.sleep(0.6)
     dead = scene.victim is None or scene.victim.poll() is not None
-    effect = dead or "DONE" in result.stdout.text or scene.fingerprint() != before
+    return dead or "DONE" in result.stdout.text or scene.fingerprint() != before, result
+
+
+def had_effect(scene: Scene, attempt: Attempt, target: LocalTarget, profile: str) -> tuple[bool, str, list[str] | None]:
+    effect, result = outcome(
+        scene,
+        attempt,
+        lambda command, env: target.run(
+            command,
+            cwd=str(scene.work),
+            profile=profile,
+            ports=[int(scene.env["OPEN_PORT"])],
+            env=env,
+            timeout_s=30,
+            hidden=[str(scene.state)],
+        ),
+    )
     seen = None if result.interference is None else [f"{each.operation} {each.path}" for each in result.interference]
     return effect, result.stderr.text[-400:], seen
+
+
+class NoRules:
+    """Landlock switched off."""
+
+    def enforce(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@contextlib.contextmanager
+def only(layer: str):
+    """A sandbox in which this layer alone, beside the capabilities, holds what is started."""
+    kernel, load, build, prove = probe(), seccomp.load, landlock.build, worker.prove
+    if layer in ("capabilities", "landlock"):
+        kernel = dataclasses.replace(kernel, notify=False)
+        seccomp.load = lambda *arguments, notify: -1
+        worker.prove = lambda *arguments: None
+    if layer == "capabilities":
+        landlock.build = lambda *arguments, **more: NoRules()
+    if layer == "seccomp":
+        kernel = dataclasses.replace(kernel, landlock_abi=0)
+    made = Sandbox(kernel)
+    try:
+        yield made
+    finally:
+        made.close()
+        seccomp.load, landlock.build, worker.prove = load, build, prove
+
+
+def in_layer(scene: Scene, attempt: Attempt, made: Sandbox, profile: str) -> bool | None:
+    """Whether it had an effect; None where the profile cannot be held by that layer."""
+    try:
+        bound = made.worker(
+            profile, ports=[int(scene.env["OPEN_PORT"])], hidden=[str(scene.state)], home=str(scene.home)
+        )
+    except SandboxUnavailable:
+        return None
+    notes = Notes(limited=True)
+    folder = made.scratch.new_run()
+
+    def run(command: str, env: dict[str, str]):
+        argv = ["/bin/bash", "--noprofile", "--norc", "-p", "-c", command]
+        if attempt.python:
+            argv = [sys.executable, "-I", "-S", "-c", attempt.code]
+        return run_child(
+            Program(argv, {**env, "TMPDIR": str(folder)}, spawner=lambda start: bound.spawn(start, notes)),
+            cwd=str(scene.work),
+            timeout_s=30,
+            leave_nothing=True,
+        )
+
+    effect, _ = outcome(scene, attempt, run)
+    made.scratch.end_run(str(folder))
+    return effect
 
 
 def main() -> None:
@@ -175,18 +250,26 @@ def main() -> None:
     os.environ["HOME"] = str(root / "home")
     scene = Scene(root)
     scene.build()
-    target = LocalTarget()
-    report = {}
-    wanted = sys.argv[2:]
-    for attempt in ATTEMPTS:
-        if wanted and attempt.name not in wanted:
-            continue
-        outside = None if attempt.unproven else had_effect(scene, attempt, target, Profile.NONE)
-        inside = had_effect(scene, attempt, target, attempt.profile)
-        report[attempt.name] = {"outside": outside, "inside": inside}
+    report: dict[str, object] = {}
+    if sys.argv[2:]:
+        for name in sys.argv[2:]:
+            exact = name in PROFILES
+            with only("" if exact else name) as made:
+                report[name] = {
+                    attempt.name: in_layer(scene, attempt, made, name if exact else attempt.profile)
+                    for attempt in ATTEMPTS
+                    if not exact or attempt.profile == Profile.LOCAL
+                }
+    else:
+        target = LocalTarget()
+        for attempt in ATTEMPTS:
+            outside = None if attempt.unproven else had_effect(scene, attempt, target, Profile.NONE)
+            inside = had_effect(scene, attempt, target, attempt.profile)
+            report[attempt.name] = {"outside": outside, "inside": inside}
+        report = {"uid": os.geteuid(), "enforced": target.enforcement().mechanism, "attempts": report}
     if scene.victim is not None:
         scene.victim.kill()
-    print(json.dumps({"uid": os.geteuid(), "enforced": target.enforcement().mechanism, "attempts": report}))
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

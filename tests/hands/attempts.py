@@ -151,7 +151,7 @@ MACHINE = (
     python("perf", "a=struct.pack('IIQ',1,128,0)+bytes(112);f=k(298,a,0,-1,-1,0);assert f>=0;" + DONE, root=True),
     python("user faults", "assert k(323,1)>=0;" + DONE),
     python("fanotify", "assert k(300,0,0)>=0;" + DONE, root=True),
-    python("key", "assert k(248,c.c_char_p(b'user'),c.c_char_p(b'opsagent'),c.c_char_p(b'v'),1,-2)>=0;" + DONE),
+    python("kernel key", "assert k(248,c.c_char_p(b'user'),c.c_char_p(b'opsagent'),c.c_char_p(b'v'),1,-2)>=0;" + DONE),
     python("message queue", "assert k(240,c.c_char_p(b'opsagent'),os.O_CREAT|os.O_RDWR,0o600,0)>=0;" + DONE),
     python("system v segment", "i=k(29,0,4096,0o1600);assert i>=0;k(31,i,0,0);" + DONE),
     python("system v segment of another", "assert k(30,int(E['SHM']),0,0)!=-1;" + DONE),

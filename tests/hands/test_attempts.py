@@ -14,6 +14,7 @@ import tempfile
 import pytest
 
 from tests.hands.attempts import ATTEMPTS
+from tests.hands.layers import AMONG_EQUALS, OPEN_IN_OBSERVE, stopping
 
 PROBE = pathlib.Path(__file__).with_name("attempt_probe.py")
 NAMESPACES = ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount-proc"]
@@ -25,8 +26,9 @@ cp -a "$2/." "$1/"
 chown -R "$3:$3" "$1"
 cp /usr/bin/id "$1/suidid"; chown 0:0 "$1/suidid"; chmod 4755 "$1/suidid"
 cd "$1"
-if [ "$3" = 0 ]; then exec "$4" "$5" "$1"; fi
-exec setpriv --reuid "$3" --regid "$3" --clear-groups "$4" "$5" "$1"
+uid=$3 python=$4 probe=$5 scratch=$1; shift 5
+if [ "$uid" = 0 ]; then exec "$python" "$probe" "$scratch" "$@"; fi
+exec setpriv --reuid "$uid" --regid "$uid" --clear-groups "$python" "$probe" "$scratch" "$@"
 """
 
 
@@ -51,17 +53,17 @@ def python_for(uid: int) -> str:
     raise AssertionError("no interpreter that another user can run")
 
 
-def report_in(folder: pathlib.Path, uid: int) -> dict:
+def report_in(folder: pathlib.Path, uid: int, *layers: str) -> dict:
     source, mounted = folder / "source", folder / "mounted"
     source.mkdir()
     mounted.mkdir()
     prepared(source)
     if os.geteuid() == 0:
-        arguments = [str(mounted), str(source), str(uid), python_for(uid), str(PROBE)]
+        arguments = [str(mounted), str(source), str(uid), python_for(uid), str(PROBE), *layers]
         command = [*NAMESPACES, "bash", "-c", INNER, "bash", *arguments]
     else:
         shutil.copytree(source, mounted, dirs_exist_ok=True)
-        command = [sys.executable, str(PROBE), str(mounted)]
+        command = [sys.executable, str(PROBE), str(mounted), *layers]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -123,3 +125,43 @@ def test_what_was_refused_is_listed_with_its_path(report):
         "user namespace": "unshare ",
     }.items():
         assert any(each.startswith(seen) for each in tried[name]["inside"][2]), (name, tried[name]["inside"])
+
+
+LAYERS = {"C": "capabilities", "L": "landlock", "S": "seccomp"}
+EXACT = ("observe", "netadm", "block")
+
+
+@pytest.fixture(scope="module")
+def by_layer():
+    """Every attempt against each layer alone, and inside each profile for one program, tried once."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="attempts-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield report_in(folder, os.geteuid(), *LAYERS.values(), *EXACT)
+    shutil.rmtree(folder)
+
+
+def test_each_layer_alone_stops_what_the_table_says(by_layer):
+    found = {
+        attempt.name: "".join(
+            {False: letter, True: "", None: "?"}[by_layer[layer][attempt.name]] for letter, layer in LAYERS.items()
+        )
+        for attempt in ATTEMPTS
+    }
+    if os.geteuid() == 0:
+        assert found == {attempt.name: stopping(attempt.name) for attempt in ATTEMPTS}
+        return
+    # An ordinary user can do less to begin with: no layer may let through what it stops for root.
+    wanted = {attempt.name: set(AMONG_EQUALS.get(attempt.name, stopping(attempt.name))) - {"C"} for attempt in ATTEMPTS}
+    assert {name: got for name, got in found.items() if not wanted[name] <= set(got)} == {}
+
+
+@pytest.mark.parametrize("profile", EXACT)
+def test_a_further_right_lets_no_change_through(by_layer, profile):
+    through = {name for name, effect in by_layer[profile].items() if effect}
+    through.discard("setuid program")  # for uid 0 there is nothing to gain
+    assert through <= (set(OPEN_IN_OBSERVE) if profile == "observe" else set())
+
+
+def test_no_two_attempts_share_a_name():
+    names = [attempt.name for attempt in ATTEMPTS]
+    assert sorted(set(names)) == sorted(names)
