@@ -77,7 +77,7 @@ class Act:
 
     def change(self, stamp: str = "") -> Outcome:
         """Carries it out: snapshot, begin, witness, end."""
-        from acting import approving, change
+        from acting import approving, change, deadman
 
         plan = approving.plan_of(self.request, self.assessment, self.save)
         execution = self.guard.ledger.new_execution()
@@ -103,6 +103,8 @@ class Act:
             cancel=self.cancel,
             on_output=self.on_output,
             on_begin=self.on_begin,
+            dead_man_s=deadman.seconds_for(self.assessment, self.guard),
+            plan=plan,
         )
 
     def not_run(self, because: str = "") -> Outcome:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from acting import deadman
 from acting.world import own_python
-from guard.errors import GuardError, SnapshotImpossible
+from guard.errors import CannotRun, GuardError, SnapshotImpossible
 from guard.types import Captured, Outcome, Profile, Request, Status
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from guard.bound import Binding
     from guard.hands.cancel import CancelToken
     from guard.hands.witness import Emit, Witness
+    from guard.ledger.plans import SnapshotPlan
     from guard.ports import Cancel
     from guard.types import Assessment
 
@@ -85,6 +87,8 @@ def carry_out(
     cancel: Cancel | None = None,
     on_output: Callable[[str, bytes], None] | None = None,
     on_begin: Callable[[str], None] | None = None,
+    dead_man_s: int = 0,
+    plan: SnapshotPlan | None = None,
 ) -> Outcome:
     """Runs one change that may run: snapshot → begin → gate → end.
 
@@ -95,6 +99,8 @@ def carry_out(
         bind: resolves the request once more, right before the begin, so that a change since the approval is seen.
         limit_s: after this long the outcome is `running` and the change goes on.
         cancel: stops the change if that is safe, and detaches it otherwise.
+        dead_man_s: after so many seconds it is taken back unless it is confirmed (`acting.deadman`); 0 for never.
+        plan: what the snapshot is made of; needed with `dead_man_s`.
     Returns:
         The outcome. `snapshot_failed`: nothing ran and the stamp still stands.
     Raises:
@@ -110,7 +116,19 @@ def carry_out(
         except SnapshotImpossible as error:
             notes = tuple(part for part in (error.message, error.hint) if part)
             return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=assessment.decision, notes=notes)
-    witness = _start_witness(execution)
+    armed = None
+    if dead_man_s and plan is not None:
+        try:
+            armed = deadman.arm(execution, snapshot, dead_man_s, plan, guard)
+        except CannotRun as error:
+            notes = tuple(part for part in (error.message, error.hint) if part)
+            return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=assessment.decision, notes=notes)
+    try:
+        witness = _start_witness(execution)
+    except BaseException:
+        if armed is not None:
+            deadman.stand_down(execution, guard)
+        raise
     try:
         guard.ledger.begin(
             request,
@@ -125,11 +143,15 @@ def carry_out(
         )
     except BaseException:
         witness.close_gate()
+        if armed is not None:
+            deadman.stand_down(execution, guard)
         raise
     if on_begin is not None:
         on_begin(execution)
     witness.open_gate(_order(request, assessment, guard, execution, snapshot))
     outcome = _follow(witness, execution, assessment, guard, limit_s, cancel, on_output)
+    if armed is not None:
+        outcome = outcome.replace(notes=(*outcome.notes, deadman.waiting_words(armed, guard)))
     return outcome.replace(snapshot=snapshot, stamp=stamp or None, at=at, decision=assessment.decision)
 
 

@@ -41,6 +41,10 @@ class Guard:
     noted: Enforcement | None = None
     """What was measured on this boot and kernel before. Saves a one-shot from trying every profile; the run itself
     still installs the one that it needs and refuses when that does not hold."""
+    connection: str = ""
+    """The ssh connection that this process came in by (SSH_CONNECTION); "" for none."""
+    dead_man_s: int = 120
+    """After how many seconds a change that can cut it is taken back unless it is confirmed; 0 for never."""
 
     def enforcement(self) -> Enforcement:
         """What R0 profiles hold here: as noted, else tried now."""
@@ -74,7 +78,8 @@ def open_guard(
     except StateError:
         hidden = ()
     store = open_store(redactor, policy.keeping)
-    return Guard(LocalTarget(), store, redactor, SystemClock(), policy, outputs_folder, hidden, noted)
+    connection = os.environ.get("SSH_CONNECTION", "")
+    return Guard(LocalTarget(), store, redactor, SystemClock(), policy, outputs_folder, hidden, noted, connection)
 
 
 def open_store(redactor: Redactor, keeping: Keeping | None = None) -> Ledger | NullLedger:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import core
 import execution
-from acting import approving, edit, rollback
+from acting import approving, deadman, edit, rollback
 from capabilities.edit_words import change_words
 from capabilities.rollback_shapes import foreseen_words, kind_words, state_rows
 from capabilities.sensitive import sensitive_parts
@@ -157,6 +157,8 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
         remarks.append(f"you denied this at {denial.at}{times}" + (f": {denial.reason}" if denial.reason else ""))
     if request.read_before:
         remarks.append(f"proposed after reading: {request.read_before}")
+    if watched := deadman.words(assessment, guard):
+        remarks.append(watched)
     if wanted.options.leave_out:
         remarks.append(f"not saved, by the asker's own wish: {', '.join(wanted.options.leave_out)}")
     if kind != FILE_CHANGE:

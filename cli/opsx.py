@@ -71,6 +71,9 @@ VERBS = (
             Option("snapshot-cmd", "keep what this read says before a change", value="NAME::CMD", many=True),
             Option("no-snapshot-of", "go on although this path is not saved", value="PATH", many=True),
             Option("plan", "the commands of FILE in order, each approved; stops at the first failure", value="FILE"),
+            Option(
+                "dead-man", "seconds until a change that can cut this ssh connection is taken back; 0: never", value="S"
+            ),
             Option("passthrough", "stream the output and end with the command's own exit code (ours become 125)"),
         ),
         text=COMMAND_TEXT,
@@ -121,6 +124,14 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
         "stop a running change (TERM, then KILL); what is unsafe to interrupt needs --force",
         usage="ID",
         options=(JSON, Option("force", "stop it although that leaves something half done")),
+    ),
+    Verb(
+        "confirm",
+        "cli.opsx_confirm",
+        "keep a change that would be taken back by itself; over a connection opened after it",
+        usage="ID",
+        options=(JSON,),
+        codes="0 confirmed · 4 not by this person, or not over this connection",
     ),
     Verb("show", "cli.opsx_records", "show one execution or request in full", usage="ID", options=(JSON,)),
     Verb(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import core
@@ -15,10 +16,11 @@ from cli.command_text import command_of
 from cli.json_text import json_line
 from cli.report import as_typed, safe, write
 from guard.bound import SnapshotOptions
-from guard.types import Level, Request, Status, Verdict
+from guard.types import Actor, Level, Request, Status, Verdict
 
 if TYPE_CHECKING:
     from cli.options import Parsed
+    from execution import Guard
 
 OURS_UNDER_PASSTHROUGH = 125
 """What `--passthrough` ends with when the failure is the guard's, as env(1) and timeout(1) do."""
@@ -63,6 +65,7 @@ def main(parsed: Parsed) -> int:
     cancel = cancel_on_signals()
     on_output = _pass_on if passthrough else None
     save = snapshot_options(parsed)
+    guard = with_dead_man(parsed, guard, request.actor)
     ran = execution.run(request, guard, timeout_s=timeout_s, save=save, cancel=cancel, on_output=on_output)
     if as_json:
         sys.stdout.write(json_line(exec_object(ran)) + "\n")
@@ -70,7 +73,31 @@ def main(parsed: Parsed) -> int:
         return _after_passthrough(ran)
     else:
         in_words(ran)
+        if guard.connection:
+            from cli.opsx_confirm import countdown
+
+            countdown(ran.outcome.execution, guard)
     return CODES[ran.outcome.status]
+
+
+def with_dead_man(parsed: Parsed, guard: Guard, actor: str) -> Guard:
+    """The guard with the number of seconds that `--dead-man` names, which is for a person to say."""
+    from acting.deadman import DEFAULT_S, LEAST_S, MOST_S
+
+    if not parsed.value("dead-man"):
+        return guard
+    seconds = parsed.whole_number("dead-man", DEFAULT_S, low=0, high=MOST_S)
+    if 0 < seconds < LEAST_S:
+        from guard.errors import UsageError
+
+        raise UsageError(f"--dead-man is 0 for none, or {LEAST_S} to {MOST_S} seconds", hint=parsed.help_line())
+    if actor != Actor.PERSON:
+        from guard.errors import NotPermitted
+
+        raise NotPermitted(
+            "how long a dead man waits, and whether there is one, is for a person to say", not_done="nothing was run"
+        )
+    return replace(guard, dead_man_s=seconds)
 
 
 def snapshot_options(parsed: Parsed) -> SnapshotOptions:

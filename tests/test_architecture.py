@@ -51,11 +51,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # The face for thinking: it judges and reads what was recorded, and has no hands.
     "core": (*VALUES, *SERVICES, "guard.judge", "guard.ledger"),
     "execution": ("core", "guard", "acting"),
-    # What execution is made of. Beside it, only what asks a person knows three of its parts: what is bound, a file
-    # change, and a plan.
+    # What execution is made of. Beside it, only what asks a person knows four of its parts: what is bound, a file
+    # change, a plan, and a dead man.
     "acting": ("core", "guard"),
     "dialogue": ("guard.types", "guard.render"),
-    "capabilities": ("execution", "acting.approving", "acting.edit", "acting.rollback", "core", "dialogue", "guard"),
+    "capabilities": (
+        *("execution", "acting.approving", "acting.deadman", "acting.edit", "acting.rollback"),
+        *("core", "dialogue", "guard"),
+    ),
     "runbooks": ("capabilities", "execution", "core", "dialogue", "guard"),
     "runtimes": ("capabilities", "execution", "core", "dialogue", "guard"),
     "fleet": ("capabilities", "execution", "core", "dialogue", "guard"),

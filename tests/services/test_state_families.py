@@ -96,6 +96,7 @@ ITEMS = [
 ]
 
 
+@pytest.mark.guarantee("G-STATE-BACK")
 @pytest.mark.parametrize("name", STORIES)
 def test_state_goes_back_to_equal_and_forth_again(name, tmp_path):
     change, surroundings = STORIES[name]
@@ -117,6 +118,7 @@ def every_read_answers_or_says_why(*items):
     assert all(missed.values())
 
 
+@pytest.mark.guarantee("G-STATE-BACK")
 def test_account_that_went_comes_back_with_its_home_and_without_its_password(tmp_path):
     if not is_root():
         every_read_answers_or_says_why(PlanItem("state", "accounts"))

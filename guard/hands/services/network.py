@@ -42,6 +42,8 @@ def _rows(said: Said) -> list[dict[str, Any]]:
 
 
 def _parse(key: str, said: Mapping[str, Said]) -> State:
+    if not _rows(said["links"]):
+        raise Unreadable("ip shows no link at all")
     try:
         return {
             "links": {

@@ -1,0 +1,306 @@
+"""The dead man: takes a change back by itself unless a person confirms it over a connection opened after it.
+
+For changes that can cut the connection they are made over. A helper process of its own is started and has said on
+record that it waits before the change begins; it belongs to no terminal and no session of ours, opens the records
+by itself, and lives until its one answer: confirmed, taken back, or stood down because nothing ran. Which of these it
+is stands in a file that only the first one can make. Nothing here prints or asks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from acting.world import own_python
+from guard.clock import utc_text
+from guard.errors import CannotRun, GuardError, NotPermitted, StateError
+from guard.ledger import claims
+from guard.types import Actor, Request, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from acting.world import Guard
+    from guard.ledger.plans import SnapshotPlan
+    from guard.saved import RollbackPlan
+    from guard.types import Assessment
+
+DEFAULT_S = 120
+MOST_S = 3600
+LEAST_S = 5
+ARMING_S = 15.0
+"""How long its word is waited for; without it the change does not begin."""
+TICK_S = 0.25
+TRIES = 5
+AGAIN_S = 3.0
+ARMED, CONFIRMED, FIRED, STOOD_DOWN = (
+    "deadman_armed",
+    "deadman_confirmed",
+    "deadman_fired",
+    "deadman_stood_down",
+)
+_UNITS = "/run/systemd/system"
+"""There while systemd is the manager (sd_booted(3))."""
+
+
+class Armed(NamedTuple):
+    """A dead man as the log has it."""
+
+    execution: str
+    deadline_at: str
+    """RFC 3339."""
+    connection: str
+    """What SSH_CONNECTION was where the change was asked for."""
+    pid: int
+    pid_start: str
+    boot: str
+
+
+def seconds_for(assessment: Assessment, guard: Guard) -> int:
+    """After how many seconds this change is taken back; 0 when it is none of a dead man's."""
+    return guard.dead_man_s if guard.connection and getattr(assessment, "cuts_off", False) else 0
+
+
+def words(assessment: Assessment, guard: Guard) -> str:
+    """What a person is told before a yes; "" when there is nothing to tell."""
+    seconds = seconds_for(assessment, guard)
+    if not seconds:
+        return ""
+    return f"taken back by itself after {seconds} s unless opsx confirm comes over a new connection"
+
+
+def seconds_left(armed: Armed, guard: Guard) -> int:
+    """Until it is taken back; 0 when that is due."""
+    return max(0, round(_epoch_s(armed.deadline_at) - _epoch_s(guard.clock.utc())))
+
+
+def waiting_words(armed: Armed, guard: Guard) -> str:
+    """How long is left, and what to do, for who asked for the change."""
+    left, at = seconds_left(armed, guard), armed.deadline_at[11:19]
+    return (
+        f"taken back in {left} s, at {at} UTC, unless you open a NEW connection and run there: "
+        f"opsx confirm {armed.execution}"
+    )
+
+
+def arm(execution: str, snapshot: str | None, seconds: int, plan: SnapshotPlan, guard: Guard) -> Armed:
+    """Starts the helper and returns once it has said on record that it waits.
+
+    Args:
+        snapshot: what it restores.
+        plan: what should be in it.
+    Raises:
+        CannotRun: there is nothing that it could restore, or it does not answer. Nothing may run then.
+    """
+    off = "a person can leave it out: opsx exec --dead-man 0"
+    missed = _not_saved(snapshot, plan, guard)
+    if missed:
+        raise CannotRun(f"{missed}, so it could not be taken back if it cuts this connection", hint=off)
+    order = ", ".join(map(repr, (execution, snapshot, seconds, guard.connection)))
+    deadline = time.monotonic() + ARMING_S
+    try:
+        _start(execution, own_python(f"from acting import deadman; sys.exit(deadman.serve({order}))"))
+        while time.monotonic() < deadline:
+            armed = armed_for(execution, guard)
+            if armed is not None and is_alive(armed):
+                return armed
+            time.sleep(TICK_S / 5)
+    except (OSError, subprocess.SubprocessError, StateError) as error:
+        raise CannotRun(f"the process that would take it back could not be started: {error}", hint=off) from error
+    stand_down(execution, guard)
+    raise CannotRun("the process that would take it back did not answer", hint=off)
+
+
+def _not_saved(snapshot: str | None, plan: SnapshotPlan, guard: Guard) -> str:
+    if snapshot is None:
+        return "nothing of what it changes was saved"
+    manifest = guard.ledger.snapshots.load(snapshot)
+    kept = {(output.kind, output.name) for output in manifest.outputs}
+    for item in plan.items:
+        if item.kind in ("service", "state") and (item.kind, item.object) not in kept:
+            why = next((text for text in manifest.unsaved if item.object in text), "")
+            return why or f"the state of {item.object} is not saved"
+    return ""
+
+
+def _start(execution: str, argv: list[str]) -> None:
+    """Starts it where the end of this session does not reach it."""
+    keep = {name: os.environ[name] for name in ("OPSAGENT_HOME",) if name in os.environ}
+    if os.geteuid() == 0 and os.path.isdir(_UNITS) and shutil.which("systemd-run"):
+        # A unit of its own: the end of a login's scope (KillUserProcesses) takes all processes of that login along.
+        settings = [f"--setenv={name}={value}" for name, value in keep.items()]
+        unit = ["systemd-run", "--quiet", "--collect", f"--unit=opsagent-deadman-{execution}", *settings, "--", *argv]
+        if subprocess.run(unit, capture_output=True, timeout=ARMING_S, check=False).returncode == 0:
+            return
+    # Twice: the helper must not be a child of ours, whose end somebody might wait for.
+    twice = ["/bin/sh", "-c", 'exec 3>&-; "$@" & exit 0', "sh", *argv]
+    subprocess.run(
+        twice,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **keep},
+        start_new_session=True,
+        timeout=ARMING_S,
+        check=True,
+    )
+
+
+def is_alive(armed: Armed) -> bool:
+    """Whether its process is there."""
+    from guard.hands.liveness import ProcLiveness
+
+    return ProcLiveness().alive(armed.boot, armed.pid, armed.pid_start)
+
+
+def armed_for(execution: str, guard: Guard) -> Armed | None:
+    """The dead man of an execution as it is on record; None when it has none. Raises StateError."""
+    for entry in guard.ledger.show(execution).entries:
+        if entry.get("kind") == ARMED and entry.get("execution") == execution:
+            return Armed(
+                execution,
+                str(entry.get("deadline_at")),
+                str(entry.get("connection") or ""),
+                int(str(entry.get("pid") or 0)),
+                str(entry.get("pid_start") or ""),
+                str(entry.get("boot") or ""),
+            )
+    return None
+
+
+def ended_as(execution: str, guard: Guard) -> str:
+    """How its wait ended (`guard.ledger.claims`), "" while it goes on. Raises StateError."""
+    return claims.outcome_of(guard.ledger.answers.folder, execution)
+
+
+def stand_down(execution: str, guard: Guard) -> None:
+    """Ends it because the change never began. Never raises: at its end it sees by itself that nothing ran."""
+    try:
+        if claims.claim(guard.ledger.answers.folder, execution, claims.STOOD_DOWN):
+            guard.ledger.note(STOOD_DOWN, execution=execution, reason="the change never began")
+    except StateError:
+        return
+
+
+# ── a person's word ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def confirm(execution: str, guard: Guard, *, actor: str, environ: Mapping[str, str], pid: int) -> None:
+    """Keeps a change for good, on the word of a person who came in over a connection opened after it ended.
+
+    Args:
+        environ, pid: of the process that asks.
+    Raises:
+        NotPermitted: it is no such person, or there is nothing to confirm (any more).
+        StateError: it cannot be recorded.
+    """
+    from guard.hands.connection import connection_of
+
+    not_done = "nothing was confirmed"
+    if actor != Actor.PERSON:
+        raise NotPermitted("only a person on a terminal confirms a change", not_done=not_done)
+    armed = armed_for(execution, guard)
+    if armed is None:
+        raise NotPermitted(f"nothing waits for a confirmation of {ascii(execution)[1:-1][:64]}", not_done=not_done)
+    ended = ended_as(execution, guard)
+    if ended:
+        raise NotPermitted(f"{execution} is settled already: {ended}", not_done=not_done, hint=f"opsx show {execution}")
+    run = guard.ledger.show(execution).execution
+    if run is None or run.status == Status.RUNNING or not run.ended_at:
+        raise NotPermitted(f"{execution} has not ended yet", not_done=not_done, hint=f"opsx wait {execution}")
+    again = f"open a new connection to this machine and run there: opsx confirm {execution}"
+    connection = connection_of(pid)
+    if connection is None or not environ.get("SSH_CONNECTION"):
+        raise NotPermitted(
+            "this is no ssh connection, so it does not show that one can still come in", not_done=not_done, hint=again
+        )
+    if connection.opened_at_s <= _epoch_s(run.ended_at) or environ["SSH_CONNECTION"] == armed.connection:
+        raise NotPermitted(
+            "this connection was opened before the change ended, so it does not show that a new one comes through",
+            not_done=not_done,
+            hint=again,
+        )
+    if not claims.claim(guard.ledger.answers.folder, execution, claims.CONFIRMED):
+        raise NotPermitted(f"{execution} is being taken back already", not_done=not_done)
+    guard.ledger.record(CONFIRMED, execution=execution, actor=actor, connection=environ["SSH_CONNECTION"])
+
+
+def _epoch_s(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
+
+
+# ── the helper ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def serve(execution: str, snapshot: str, seconds: int, connection: str) -> int:
+    """The helper process: says that it waits, waits, and takes the change back unless somebody was first."""
+    import signal
+
+    from acting import world
+
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    until = time.monotonic() + seconds
+    guard = world.open_guard()
+    guard.ledger.record(
+        ARMED,
+        execution=execution,
+        snapshot=snapshot,
+        seconds=seconds,
+        deadline_at=utc_text(int((time.time() + seconds) * 1000)),
+        connection=connection,
+        pid=os.getpid(),
+        pid_start=_own_start(),
+    )
+    while (left := until - time.monotonic()) > 0:
+        if ended_as(execution, guard):
+            return 0
+        time.sleep(min(left, TICK_S))
+    if guard.ledger.show(execution).execution is None:
+        stand_down(execution, guard)
+        return 0
+    if not claims.claim(guard.ledger.answers.folder, execution, claims.FIRED):
+        return 0
+    guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="begins")
+    return _fire(execution, snapshot, guard)
+
+
+def _own_start() -> str:
+    from guard.hands.liveness import ProcLiveness
+
+    return ProcLiveness().start_of(os.getpid())
+
+
+def _fire(execution: str, snapshot: str, guard: Guard) -> int:
+    """Takes it back, and tries again where the surroundings were in the way. Each try is on record."""
+    from acting import rollback
+
+    for attempt in range(TRIES):
+        if attempt:
+            time.sleep(AGAIN_S)
+        try:
+            plan = _plan(snapshot, guard)
+            request = Request(rollback.request_of(plan), cwd="/", actor=Actor.RUNBOOK, shell="deadman")
+            done = rollback.apply(plan, request, guard, consent="dead man")
+        except GuardError as error:
+            guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="failed", text=error.message)
+            continue
+        guard.ledger.note(
+            FIRED, execution=execution, snapshot=snapshot, result=done.status, rollback=done.execution or None
+        )
+        return 0 if done.status == Status.SUCCEEDED else 1
+    return 1
+
+
+def _plan(snapshot: str, guard: Guard) -> RollbackPlan:
+    """All of it, whoever changed which state since: one must be able to come in again. Files that others wrote stay."""
+    from acting import rollback
+
+    plan = rollback.plan(snapshot, guard, leave_conflicts=True)
+    states = [step.label for step in plan.state_conflicts]
+    return rollback.plan(snapshot, guard, overruled=states, leave_conflicts=True) if states else plan

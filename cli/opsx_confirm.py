@@ -1,0 +1,54 @@
+"""`opsx confirm`: a person says, over a connection that was opened after a change, that one can still come in."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import execution
+from acting import deadman
+from cli import surroundings
+from cli.report import line, write
+from guard.errors import UsageError
+from guard.types import Actor
+
+if TYPE_CHECKING:
+    from cli.options import Parsed
+    from execution import Guard
+
+TICK_S = 0.5
+
+
+def main(parsed: Parsed) -> int:
+    """Confirms one execution."""
+    if len(parsed.words) != 1:
+        raise UsageError("name one execution", not_done="nothing was confirmed", hint="opsx confirm e-…")
+    guard = execution.open_guard(surroundings.policy())
+    deadman.confirm(parsed.words[0], guard, actor=surroundings.actor(), environ=os.environ, pid=os.getpid())
+    if parsed.flag("json"):
+        line({"format": 1, "execution": parsed.words[0], "confirmed": True})
+    else:
+        write(f"opsx: {parsed.words[0]} stays\n", to_stderr=True)
+    return 0
+
+
+def countdown(execution_id: str | None, guard: Guard) -> None:
+    """Counts down on a person's terminal until the dead man of a change is settled; Ctrl-C leaves it to itself."""
+    if execution_id is None or not sys.stderr.isatty() or surroundings.actor() != Actor.PERSON:
+        return
+    armed = deadman.armed_for(execution_id, guard)
+    if armed is None:
+        return
+    try:
+        while not (ended := deadman.ended_as(execution_id, guard)) and deadman.is_alive(armed):
+            write(f"\ropsx: taken back in {deadman.seconds_left(armed, guard):4d} s ", to_stderr=True)
+            time.sleep(TICK_S)
+    except KeyboardInterrupt:
+        write("\nopsx: it goes on counting by itself\n", to_stderr=True)
+        return
+    write(f"\ropsx: {execution_id} {_ENDS.get(ended, 'is not watched any more: look')}\n", to_stderr=True)
+
+
+_ENDS = {"confirmed": "is confirmed and stays", "fired": "is taken back", "stood-down": "never began"}
