@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from capabilities.approvals import approve_tool, not_approved
+from capabilities.approvals import not_approved
 from capabilities.asking import settle
 from capabilities.call import Call
 from capabilities.ops import exec_tool
@@ -56,7 +56,7 @@ def run(
     ran = exec_tool(guard, call).run({"command": command})
     if ran["status"] not in (Status.NEEDS_STAMP, Status.REFUSED) or not ran.get("request"):
         return ran
-    answer = approve_tool(guard, call).run({"request": ran["request"]})
+    answer = approve(ran["request"], guard, confirm, cwd=cwd, session=session)
     if answer["status"] != APPROVED:
         return {**ran, "status": answer["status"], "next": answer.get("next")}
     return exec_tool(guard, call).run({"command": command})
@@ -99,16 +99,19 @@ def approve(id: str, guard: execution.Guard, confirm: Confirm, *, cwd: str, sess
     """Asks the person about a request that waits, whoever asked for it. Runs nothing.
 
     Args:
-        id: `a-…`; "" for the newest of this conversation, or the only one that waits.
+        id: `a-…`; "" for the newest of this conversation, else the newest of this folder: what was asked for before,
+            by whomever, is asked for again as the same request.
     Returns: `status` and `request`; where there was no yes, also why and what to do next.
-    Raises: GuardError; UsageError when it does not wait, or it is not plain which one is meant.
+    Raises: GuardError; UsageError when it does not wait.
     """
     waiting = guard.ledger.pending()
-    meant = [kept for kept in waiting if kept.id == id] if id else [one for one in waiting if one.session == session]
-    if not id and not meant and len(waiting) == 1:
-        meant = waiting
+    if id:
+        meant = [kept for kept in waiting if kept.id == id]
+    else:
+        here = [kept for kept in waiting if kept.cwd == cwd]
+        meant = [kept for kept in waiting if kept.session == session] or here
     if not meant:
-        what = f"{id} does not wait" if id else "nothing of this conversation waits for an approval"
+        what = f"{id} does not wait" if id else "nothing of this conversation or folder waits for an approval"
         raise UsageError(what, not_done="nothing was asked", hint="/pending lists what waits; /approve a-…")
     kept = meant[-1]
     call = Call(cwd, SHELL, Actor.PERSON, session=session, confirm=confirm)

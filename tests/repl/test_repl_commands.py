@@ -15,7 +15,9 @@ from agent.repl import commands, dock, goals
 from agent.repl.attach import MOST_BYTES, attached, paths_in
 from agent.repl.composer import Words
 from agent.repl.goals import Ended, Goal
+from capabilities.call import Call
 from capabilities.going_back import nothing_named
+from capabilities.ops import exec_tool
 from guard.errors import UsageError
 from guard.types import Actor, Request
 from tests.repl.desks import Seat
@@ -211,17 +213,20 @@ def test_approve_asks_about_what_this_conversation_left_waiting(seat):
     one.say("go on")
     assert os.listdir(one.world.cwd) == ["made"]
     one.say("/approve")
-    assert "nothing of this conversation waits" in one.shown()
+    assert "nothing of this conversation or folder waits" in one.shown()
 
 
-def test_approve_takes_a_request_of_somebody_else_by_its_id_only(seat):
+def kept_by_another_client(one, command, cwd, *, actor=Actor.AGENT):
+    return exec_tool(one.world.guard, Call(cwd, "mcp", actor)).run({"command": command})["request"]
+
+
+def test_approve_takes_what_another_client_asked_for_elsewhere_by_its_id_only(seat, tmp_path):
     one = seat({"text": "never asked"})
     ledger = one.world.guard.ledger
     for name in ("theirs", "others"):
-        request = Request(f"touch {name}", cwd=one.world.cwd, actor=Actor.AGENT, shell="mcp")
-        ledger.keep_request(request, execution.assess(request, one.world.guard))
+        kept_by_another_client(one, f"touch {name}", str(tmp_path))
     one.say("/approve")
-    assert "nothing of this conversation waits" in one.shown()
+    assert "nothing of this conversation or folder waits" in one.shown()
     theirs = ledger.pending()[0]
     assert one.asked(f"/approve {theirs.id}").ask.command == theirs.command
     one.answer("no not now")
@@ -229,6 +234,16 @@ def test_approve_takes_a_request_of_somebody_else_by_its_id_only(seat):
     assert [kept.id for kept in ledger.pending()] != [theirs.id] and "the person said no: not now" in one.shown()
     one.say("/approve a-none")
     assert "a-none does not wait" in one.shown()
+
+
+@pytest.mark.parametrize("typed", ["!touch made", "/approve"])
+def test_what_another_client_asked_for_in_this_folder_is_asked_here_too(seat, typed):
+    one = seat({"text": "never asked"})
+    id = kept_by_another_client(one, "touch made", one.world.cwd, actor=Actor.PERSON)
+    assert one.asked(typed).ask.id == id
+    one.answer("yes")
+    one.pump()
+    assert os.listdir(one.world.cwd) == (["made"] if typed.startswith("!") else [])
 
 
 def test_clear_and_exit_are_the_screens(seat):
