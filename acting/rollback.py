@@ -185,7 +185,7 @@ def _label(output: SavedOutput) -> str:
 def differences(plan: RollbackPlan, world: Guard) -> tuple[tuple[Step, str], ...]:
     """Each step that does something or is in conflict, with what it would change in words. Redacted."""
     from guard.hands.capture import read_small
-    from guard.ledger.plans import DIFF_BYTES, difference
+    from guard.ledger.differences import DIFF_BYTES, difference
 
     manifest = world.ledger.snapshots.load(plan.snapshot)
     shown = []

@@ -25,6 +25,7 @@ from guard.hands.files import (
     rename_new,
     user_name,
 )
+from guard.hands.identity import is_still, owner_of_work
 from guard.hands.metadata import HANDLE, PINNING_FLAGS, set_flags
 from guard.hands.setting import as_is, same_metadata, set_by_handle, set_metadata, unpin
 from guard.saved import ABSENT, CONFLICTS, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
@@ -113,7 +114,7 @@ class _Restorer:
         try:
             parent, name = os.path.split(step.path)
             folder = self._walker.folder(parent)
-            with folder.acting(_owner_of_work(step)):
+            with folder.acting(owner_of_work(step)):
                 if parent not in self._touched:
                     self._sweep(folder)
                 if step.now.flags >= 0 and step.now.flags & PINNING_FLAGS:
@@ -203,7 +204,7 @@ class _Restorer:
         fd = os.open(name, flags, dir_fd=folder.fd)
         try:
             info = os.fstat(fd)
-            if not _is(step.now, info) or info.st_nlink > 1:
+            if not is_still(step.now, info) or info.st_nlink > 1:
                 raise _Conflict("it was changed since the plan was made")
             self._fill(fd, step.before)
             set_metadata(fd, step.before)
@@ -271,7 +272,7 @@ class _Restorer:
         """The step with the change time that taking `i` and `a` away gave to what is there."""
         fd = os.open(name, HANDLE, dir_fd=folder.fd)
         try:
-            if not _is(step.now, os.fstat(fd)):
+            if not is_still(step.now, os.fstat(fd)):
                 raise _Conflict("it was changed since the plan was made")
             unpin(fd)
             return replace(step, now=as_is(step.now, fd))
@@ -296,7 +297,7 @@ class _Restorer:
             step = replace(step, now=as_is(step.now, fd))
         try:
             info = os.fstat(fd)
-            if not _is(step.now, info):
+            if not is_still(step.now, info):
                 raise _Conflict("it was changed since the plan was made")
             if node.kind == FILE and info.st_nlink > 1:
                 raise _Conflict("it has another name (a hard link), which would change with it")
@@ -348,7 +349,7 @@ class _Restorer:
         fd = os.open(name, HANDLE, dir_fd=folder.fd)
         try:
             info = os.fstat(fd)
-            if not _is(step.now, info):
+            if not is_still(step.now, info):
                 raise _Conflict("it was changed since the plan was made")
             if step.before.kind == FILE and info.st_nlink > 1:
                 raise _Conflict("it has another name (a hard link), which would change with it")
@@ -376,7 +377,7 @@ class _Restorer:
         info = folder.stat(name)
         if info is None and step.now.kind == ABSENT:
             return
-        if info is None or not _is(step.now, info):
+        if info is None or not is_still(step.now, info):
             raise _Conflict("it was changed since the plan was made")
 
     def _put(self, folder: Folder, temporary: str, name: str, step: Step) -> None:
@@ -406,7 +407,7 @@ class _Restorer:
             raise _Conflict("it was removed meanwhile") from None
         out = folder.stat(temporary)
         # A rename changes the change time, so that alone says nothing here.
-        if out is None or not _is(replace(step.now, ctime_ns=out.st_ctime_ns), out):
+        if out is None or not is_still(replace(step.now, ctime_ns=out.st_ctime_ns), out):
             exchange(folder.fd, temporary, name)
             raise _Conflict("it was written to meanwhile")
         return True
@@ -439,53 +440,6 @@ _WORK = {
     Action.META: _Restorer._meta,
     Action.MAKE: _Restorer._make,
     Action.DELETE: _Restorer._delete,
-}
-
-
-def _owner_of_work(step: Step) -> int | None:
-    """Whose entry it is that a step works on, for `Folder.acting`; None for what only the folder's owner decides."""
-    if step.action == Action.DELETE:
-        return None
-    if step.action == Action.META and (step.now.uid != step.before.uid or _is_roots_business(step)):
-        return os.geteuid()
-    return step.before.uid
-
-
-def _is_roots_business(step: Step) -> bool:
-    """Whether bare metadata has to be set that its owner may not set: groups, flags, attributes of the system."""
-    before, now = step.before, step.now
-    if not before.meta:
-        return False
-    if before.flags > 0 or now.flags > 0:
-        return True
-    names = {name for name, _ in {*before.xattrs} ^ {*now.xattrs}}
-    ours = any(name.startswith(("security.", "trusted.")) for name in names)
-    return ours or before.gid != now.gid
-
-
-def _is(node: Node, info: os.stat_result) -> bool:
-    """Whether an entry is what the plan saw. Folders change while work goes on in them: their inode decides."""
-    if (info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode)) != (node.dev, node.ino, _FORMATS.get(node.kind)):
-        return False
-    if node.meta:
-        same_mode = stat.S_IMODE(info.st_mode) == node.mode or node.kind == SYMLINK
-        return same_mode and (info.st_uid, info.st_gid) == (node.uid, node.gid)
-    if node.kind == DIRECTORY:
-        return True
-    # ctime changes when another name of the same file goes, which is a step of ours.
-    same_change = info.st_ctime_ns == node.ctime_ns or node.nlink > 1
-    same_size = node.kind != FILE or info.st_size == node.size
-    return same_change and same_size and info.st_mtime_ns == node.mtime_ns
-
-
-_FORMATS = {
-    FILE: stat.S_IFREG,
-    DIRECTORY: stat.S_IFDIR,
-    SYMLINK: stat.S_IFLNK,
-    FIFO: stat.S_IFIFO,
-    DEVICE: stat.S_IFCHR,
-    "socket": stat.S_IFSOCK,
-    "block": stat.S_IFBLK,
 }
 
 

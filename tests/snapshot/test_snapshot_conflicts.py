@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from guard.errors import UsageError
-from guard.ledger.plans import difference
+from guard.ledger.differences import difference
 from guard.redact import Redactor
 from guard.saved import Action, State
 from tests.snapshot.trees import end, plan_of, roll_back, save, snapshots_in

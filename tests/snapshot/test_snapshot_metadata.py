@@ -12,7 +12,8 @@ import pytest
 from guard.errors import SnapshotImpossible
 from guard.hands.capture import capture
 from guard.hands.restore import apply
-from guard.ledger.plans import difference, items_of_work
+from guard.ledger.differences import difference
+from guard.ledger.plans import items_of_work
 from guard.saved import Action, Limits, State
 from guard.types import PlanItem
 from tests.snapshot.trees import end, never, now_of, plan_of, roll_back, save, snapshots_in
