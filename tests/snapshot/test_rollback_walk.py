@@ -428,3 +428,13 @@ def test_names_with_line_feeds_and_escapes_stay_on_their_line(folder, guard, cap
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert not any(line.startswith("delete") for line in shown.splitlines())
+
+
+def test_empty_file_that_came_or_went_has_no_lines_that_differ(guard, folder):
+    (folder / "gone").touch()
+    saved = save(guard, folder)
+    (folder / "gone").unlink()
+    plan = execution.plan_rollback(saved, guard)
+    told = {os.path.basename(step.path): text for step, text in execution.rollback_differences(plan, guard)}
+    assert told["gone"] == "absent → file"
+    assert [reason.text for reason in execution.rollback_assessment(plan).reasons] == ["takes back 1 path"]
