@@ -445,7 +445,8 @@ class _Judged(Assessment):
         self.ports = ()
         self.peers = ()
         span = (0, len(self.command.encode("utf-8", "surrogatepass")))
-        counted = [f"{len(plan.work)} paths"] if plan.work or not plan.state_work else []
+        paths = "1 path" if len(plan.work) == 1 else f"{len(plan.work)} paths"
+        counted = [paths] if plan.work or not plan.state_work else []
         counted += [f"the state of {step.label}" for step in plan.state_work]
         self.reasons = (Reason("rollback", f"takes back {', '.join(counted)}", span, Level.R2, "design 8"),)
         self.effects = tuple(
