@@ -147,12 +147,16 @@ def a_no_at_the_prompt(stage: Stage) -> bool:
     return shown("a no at the host's prompt", "the person said no" in answer and len(asked) == 1, answer)
 
 
+def hook_alone(stage: Stage) -> None:
+    """Leaves the hook in the settings, and nothing else of ours."""
+    (stage.home / ".claude.json").unlink(missing_ok=True)
+    settings = stage.ours("opsx", "hook", "claude-code", "--settings").stdout
+    (stage.home / ".claude" / "settings.json").write_text(settings)
+
+
 def hook_asks_with_our_words(stage: Stage) -> bool:
     """Without our server the hook's question is the host's, in our words; headless it is a no."""
-    stage.ours("opsagent", "install", "claude-code", "--remove").check_returncode()
-    (stage.home / ".claude.json").unlink(missing_ok=True)
-    settings = json.loads(stage.ours("opsx", "hook", "claude-code", "--settings").stdout)
-    (stage.home / ".claude" / "settings.json").write_text(json.dumps(settings))
+    hook_alone(stage)
     outside = stage.folder / "outside"
     _, (answer, *_) = claude(stage, bash(f"touch {outside}"))
     right = "opsagent: R1" in answer and "no snapshot will exist" in answer and not outside.exists()

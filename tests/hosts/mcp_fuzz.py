@@ -16,11 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from pathlib import Path
 
 from tests.mcp.mutations import mutated
 from tests.mcp.talk import Peer
+from tests.pypi import NotInstalled, environment_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FUZZER = "mcp-fuzzer==0.7.0"
@@ -28,21 +28,6 @@ RUNS = 5
 SEED = 20261201
 LINES = 20_000
 WORST = ("crashed", "anomaly", "exceptions")
-
-
-def fuzzer() -> str:
-    """The program, installed when it is not yet there. Raises CalledProcessError."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opsagent-tests"
-    place = cache / FUZZER
-    if not (place / "complete").exists():
-        venv.create(place, with_pip=True, clear=True)
-        subprocess.run(
-            [place / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", FUZZER],
-            check=True,
-            timeout=300,
-        )
-        (place / "complete").touch()
-    return str(place / "bin" / "mcp-fuzzer")
 
 
 def by_mcp_fuzzer(folder: Path) -> bool:
@@ -66,7 +51,12 @@ def by_mcp_fuzzer(folder: Path) -> bool:
     }
     words = [str(word) for option in options.items() for word in option]
     done = subprocess.run(
-        [fuzzer(), *words, "--no-corpus"], env=env, cwd=folder, capture_output=True, text=True, timeout=900
+        [environment_of(FUZZER).with_name("mcp-fuzzer"), *words, "--no-corpus"],
+        env=env,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
     )
     summary = json.loads((out / "run_summary.json").read_text())
     tools = summary["tools"]["by_name"]
@@ -120,7 +110,7 @@ def main(argv: list[str]) -> int:
         good = by_mutations(Path(folder), int(argv[0]) if argv else LINES)
         try:
             good = by_mcp_fuzzer(Path(folder)) and good
-        except (subprocess.CalledProcessError, OSError) as error:
+        except (NotInstalled, OSError) as error:
             print(f"mcp-fuzzer: NOT RUN: {error}")
             good = False
     print(f"fuzz: {'ok' if good else 'WRONG'}, {time.monotonic() - began:.0f} s")

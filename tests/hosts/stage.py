@@ -63,6 +63,12 @@ class Stage:
             "OPSAGENT_HOME": str(self.state),
         }
 
+    def argv(self, words: Sequence[str]) -> list[str]:
+        """The words with their program, which lies in `node_modules`, by its path; a script after its own Node."""
+        program = self.programs.folder / "node_modules" / ".bin" / words[0]
+        script = program.resolve().suffix == ".js"
+        return [*(self.programs.argv(words[0]) if script else [str(program)]), *words[1:]]
+
     def start(
         self, argv: Sequence[str], script: Sequence[Say], *, urls: Mapping[str, str], environ: Mapping[str, str] = {}
     ) -> Ran:
@@ -74,7 +80,7 @@ class Stage:
         with model(script) as server:
             named = {name: text.format(url=server.url) for name, text in urls.items()}
             done = subprocess.run(
-                [part.format(url=server.url) if "{url}" in part else part for part in argv],
+                self.argv([part.format(url=server.url) if "{url}" in part else part for part in argv]),
                 env={**self.environ, **environ, **named},
                 cwd=self.project,
                 stdin=subprocess.DEVNULL,
