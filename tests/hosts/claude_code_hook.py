@@ -1,6 +1,6 @@
-"""The hook in a real Claude Code, fetched by npm into a temporary folder and driven by a scripted model.
+"""The hook in a real Claude Code, driven by a scripted model: what it makes of commands, and every way to break it.
 
-    .venv-test/bin/python -m tests.hosts.claude_code_hook [FOLDER_WITH_NODE_MODULES]
+    .venv-test/bin/python -m tests.hosts.claude_code_hook
 
 Run by `make hosts`. Every case has its counterpart without the hook, so that it is seen to make the difference. Prints
 one line a case; ends with 1 when one of them is not as it should be.
@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -21,58 +20,32 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cli.hooks.install import hook_command
-from tests.hosts.scripted_messages import Scripted, Turn
+from tests.hosts import versions
+from tests.hosts.claude_code import bash, claude
+from tests.hosts.stage import ROOT, Stage, shown
+from tests.model_server import Call
+from tests.npm import Fetched, NoNpm, fetched
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-MOST_S = 120
 
+class HookStage(Stage):
+    """A stage in which the host's shell has traps for `ls` and `cd`."""
 
-class Stage:
-    """A home, a project and a state folder of their own, in which the host's shell has traps for `ls` and `cd`."""
-
-    def __init__(self, folder: Path, claude: Path) -> None:
-        self.claude = claude
-        self.home, self.project, self.state = folder / "home", folder / "project", folder / "state"
+    def __init__(self, folder: Path, programs: Fetched) -> None:
+        super().__init__(folder, programs)
         self.sprung = folder / "sprung"
-        (self.home / ".claude").mkdir(parents=True)
-        self.project.mkdir()
-        (self.project / "a-file").touch()
+        (self.home / ".claude").mkdir()
         trap = f"touch {self.sprung}"
         (self.home / ".bashrc").write_text(f"alias ls='{trap}'\nalias cd='{trap}'\n")
-        self.environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(self.home),
-            "SHELL": "/bin/bash",
-            "LANG": "C.UTF-8",
-            "TERM": "dumb",
-            "IS_SANDBOX": "1",
-            "OPSAGENT_HOME": str(self.state),
-            "BASH_FUNC_ls%%": f"() {{ {trap}; }}",
-            "ANTHROPIC_API_KEY": "none",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-        }
+        self.environ["BASH_FUNC_ls%%"] = f"() {{ {trap}; }}"
 
-    def run(self, hook: str | None, *turns: Turn) -> list[str]:
+    def run(self, hook: str | None, *calls: Call) -> list[str]:
         """What the host told the model about each of its calls."""
         settings: dict[str, object] = {"permissions": {"allow": ["Bash", "Write"]}}
         if hook is not None:
             entry = {"type": "command", "command": hook, "timeout": 30}
             settings["hooks"] = {"PreToolUse": [{"matcher": "*", "hooks": [entry]}]}
         (self.home / ".claude" / "settings.json").write_text(json.dumps(settings))
-        with Scripted([*turns, "done"]) as model:
-            subprocess.run(
-                [str(self.claude), "-p", "go", "--output-format", "json"],
-                env={**self.environment, "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{model.port}"},
-                cwd=self.project,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=MOST_S,
-                check=True,
-            )
-            return model.results
+        return claude(self, *calls)[1]
 
     def has_sprung(self) -> bool:
         """Whether a trap was sprung since the last question."""
@@ -81,14 +54,10 @@ class Stage:
         return found
 
 
-def bash(command: str) -> Turn:
-    return {"name": "Bash", "input": {"command": command, "description": "a step"}}
-
-
 OURS = hook_command("claude-code", str(ROOT / "opsx"))
 
 
-def reads_run_enforced(stage: Stage) -> bool:
+def reads_run_enforced(stage: HookStage) -> bool:
     without = stage.run(None, bash("ls"))
     fell_in = stage.has_sprung()
     answers = stage.run(OURS, bash("ls"), bash("cd /tmp"), bash("cd /tmp && ls -d /etc"))
@@ -101,7 +70,7 @@ def reads_run_enforced(stage: Stage) -> bool:
     )
 
 
-def exported_function_does_not_count(stage: Stage) -> bool:
+def exported_function_does_not_count(stage: HookStage) -> bool:
     (stage.home / ".bashrc").write_text("")
     stage.run(None, bash("ls"))
     fell_in = stage.has_sprung()
@@ -109,19 +78,11 @@ def exported_function_does_not_count(stage: Stage) -> bool:
     return fell_in and answers[0].strip() == "a-file" and not stage.has_sprung()
 
 
-def runs_are_recorded(stage: Stage) -> bool:
-    listed = subprocess.run(
-        [str(ROOT / "opsx"), "executions", "--json"],
-        env=stage.environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return '"ls"' in listed.stdout
+def runs_are_recorded(stage: HookStage) -> bool:
+    return "ls" in [run["command"] for run in stage.executions()]
 
 
-def writes_are_stopped(stage: Stage) -> bool:
+def writes_are_stopped(stage: HookStage) -> bool:
     outside = stage.home.parent / "outside"
     stage.run(None, bash(f"touch {outside}"))
     wrote = outside.exists()
@@ -136,19 +97,19 @@ def writes_are_stopped(stage: Stage) -> bool:
     )
 
 
-def own_settings_are_watched(stage: Stage) -> bool:
+def own_settings_are_watched(stage: HookStage) -> bool:
     settings = stage.home / ".claude" / "settings.json"
     local = stage.project / ".claude" / "settings.local.json"
     answers = stage.run(
         OURS,
-        {"name": "Write", "input": {"file_path": str(local), "content": "{}"}},
+        Call("Write", {"file_path": str(local), "content": "{}"}),
         bash(f"echo '{{}}' > {settings}"),
     )
     kept = "PreToolUse" in settings.read_text() and not local.exists()
     return kept and all("settings in which the host keeps its hooks" in answer for answer in answers)
 
 
-def project_writes_go_to_the_host(stage: Stage) -> bool:
+def project_writes_go_to_the_host(stage: HookStage) -> bool:
     stage.run(OURS, bash("echo hi > made"))
     made = (stage.project / "made").exists()
     config = stage.state / "config"
@@ -159,7 +120,7 @@ def project_writes_go_to_the_host(stage: Stage) -> bool:
     return made and "no snapshot will exist" in answers[0] and not (stage.project / "made2").exists()
 
 
-def mcp_server_is_named(stage: Stage) -> bool:
+def mcp_server_is_named(stage: HookStage) -> bool:
     servers = {"mcpServers": {"guard": {"command": str(ROOT / "opsagent"), "args": ["mcp"]}}}
     (stage.project / ".mcp.json").write_text(json.dumps(servers))
     answers = stage.run(OURS, bash("systemctl restart nginx"))
@@ -167,14 +128,14 @@ def mcp_server_is_named(stage: Stage) -> bool:
     return "mcp__guard__ops_exec" in answers[0]
 
 
-def stopped(stage: Stage, hook: str) -> bool:
+def stopped(stage: HookStage, hook: str) -> bool:
     """Whether a harmless command does not run under this hook."""
     made = stage.project / "ran"
     answers = stage.run(hook, bash(f"touch {made}; echo hi"))
     return "hi" not in answers[0].split() and not made.exists()
 
 
-def broken_copy(stage: Stage, name: str) -> Path:
+def broken_copy(stage: HookStage, name: str) -> Path:
     """A checkout of its own whose environment a case may break."""
     copy = stage.home.parent / name
     copy.mkdir()
@@ -188,11 +149,11 @@ def broken_copy(stage: Stage, name: str) -> Path:
     return copy
 
 
-def missing_venv_denies(stage: Stage) -> bool:
+def missing_venv_denies(stage: HookStage) -> bool:
     return stopped(stage, hook_command("claude-code", str(broken_copy(stage, "no-venv") / "opsx")))
 
 
-def broken_venv_denies(stage: Stage) -> bool:
+def broken_venv_denies(stage: HookStage) -> bool:
     copy = broken_copy(stage, "bad-venv")
     shutil.copy2(ROOT / ".venv" / ".ready", copy / ".venv" / ".ready")
     (copy / ".venv" / "bin").mkdir()
@@ -205,7 +166,7 @@ def broken_venv_denies(stage: Stage) -> bool:
     return first and stopped(stage, hook_command("claude-code", str(copy / "opsx")))
 
 
-def hang_denies(stage: Stage) -> bool:
+def hang_denies(stage: HookStage) -> bool:
     pipe = stage.home.parent / "never"
     os.mkfifo(pipe)
     keep = os.open(pipe, os.O_RDWR)
@@ -216,7 +177,7 @@ def hang_denies(stage: Stage) -> bool:
         os.close(keep)
 
 
-def kill_denies(stage: Stage) -> bool:
+def kill_denies(stage: HookStage) -> bool:
     """Kills the hook while it waits for its frame, as often as it is started."""
     pipe = stage.home.parent / "never"
     if not pipe.exists():
@@ -245,7 +206,7 @@ def kill_denies(stage: Stage) -> bool:
         os.close(keep)
 
 
-CASES: tuple[Callable[[Stage], bool], ...] = (
+CASES: tuple[Callable[[HookStage], bool], ...] = (
     reads_run_enforced,
     exported_function_does_not_count,
     runs_are_recorded,
@@ -260,46 +221,21 @@ CASES: tuple[Callable[[Stage], bool], ...] = (
 )
 
 
-def fetched(folder: Path) -> Path:
-    """Claude Code's program, installed by npm."""
-    if not list(folder.glob("node_modules/@anthropic-ai/claude-code-*/claude")):
-        npm = shutil.which("npm")
-        if npm is None:
-            raise SystemExit("claude-code: npm is not installed")
-        subprocess.run(
-            [
-                npm,
-                "install",
-                "--no-audit",
-                "--no-fund",
-                "--silent",
-                "--prefix",
-                str(folder),
-                "@anthropic-ai/claude-code",
-            ],
-            cwd=folder,
-            check=True,
-            timeout=900,
-        )
-    return next(iter(folder.glob("node_modules/@anthropic-ai/claude-code-*/claude")))
-
-
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """All cases, one after the other."""
-    with tempfile.TemporaryDirectory(prefix="opsagent-hosts-") as folder:
-        claude = fetched(Path(arguments[0]) if arguments else Path(folder))
-        shown = subprocess.run([str(claude), "--version"], capture_output=True, text=True, timeout=60, check=True)
-        sys.stdout.write(f"claude-code {shown.stdout.strip()}\n")
-        stage_folder = Path(folder) / "stage"
-        stage_folder.mkdir()
-        stage, good = Stage(stage_folder, claude), True
+    try:
+        programs = fetched(*versions.NPM)
+    except NoNpm as error:
+        sys.stderr.write(f"claude-code hook: NOT RUN: {error}\n")
+        return 1
+    print(f"== {versions.CLAUDE_CODE}, the hook")
+    good = True
+    with tempfile.TemporaryDirectory(prefix="opsagent-hook-", ignore_cleanup_errors=True) as folder:
+        stage = HookStage(Path(folder), programs)
         for case in CASES:
-            right = case(stage)
-            sys.stdout.write(f"claude-code hook: {case.__name__.replace('_', ' ')}: {'ok' if right else 'WRONG'}\n")
-            sys.stdout.flush()
-            good = good and right
+            good &= shown(case.__name__.replace("_", " "), case(stage))
     return 0 if good else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
