@@ -5,6 +5,7 @@ line, named by boot id and kernel release; a run measures again.
 """
 
 import os
+import stat
 
 from guard.errors import CwdGone, StateError
 from guard.types import NO_ENFORCEMENT, Enforcement, Mode, Policy
@@ -105,7 +106,9 @@ def _read_note(this_kernel: str) -> Enforcement | None:
     from guard.ledger import location
 
     try:
-        fd = os.open(os.path.join(location.state_path(), _CACHE), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        # Not blocking: a FIFO in its place must not hold up every command.
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        fd = os.open(os.path.join(location.state_path(), _CACHE), flags)
         try:
             kept = os.fstat(fd)
             text = os.read(fd, 4096).decode("ascii", "replace")
@@ -113,7 +116,7 @@ def _read_note(this_kernel: str) -> Enforcement | None:
             os.close(fd)
     except (OSError, StateError):
         return None
-    if kept.st_uid != os.geteuid() or kept.st_mode & 0o022:
+    if not stat.S_ISREG(kept.st_mode) or kept.st_uid != os.geteuid() or kept.st_mode & 0o022:
         return None
     fields = text.rstrip("\n").split("\t")
     if len(fields) != 6 or fields[0] != _CACHE_FORMAT or fields[1] != this_kernel or not fields[3].isdigit():
