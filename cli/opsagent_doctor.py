@@ -181,6 +181,30 @@ def _sandbox(guard: execution.Guard) -> Iterator[Check]:
         yield Check("sandbox", WARN, f"{piece.piece} is not there: {piece.meaning}", piece.mend)
 
 
+def _privileges(guard: execution.Guard) -> Iterator[Check]:
+    """What this user may do, and what becomes of the rest."""
+    from guard.hands import privilege
+
+    found = privilege.privilege()
+    if found == privilege.ROOT:
+        yield Check("privileges", OK, "root: all of this machine; `sudo` in a command is the command itself")
+    elif found == privilege.FREE:
+        yield Check(
+            "privileges",
+            OK,
+            "sudo answers without a password: commands with it need approval each time, and nothing is saved of files "
+            "that only root can read",
+            "run opsagent as root for reads without approval and changes with a way back",
+        )
+    else:
+        yield Check(
+            "privileges",
+            OK,
+            f"{found}: nobody is asked for one here, so what only root may do fails at once and says so",
+            "run opsagent as root for this, or give this user a NOPASSWD entry",
+        )
+
+
 def _hooks(guard: execution.Guard) -> Iterator[Check]:
     """Agent hosts whose settings are in this home: whether their commands come past the guard."""
     for host, name in HOSTS.items():
@@ -225,5 +249,6 @@ PARTS: dict[str, Part] = {
     "configuration": _configuration,
     "secrets": _secrets,
     "sandbox": _sandbox,
+    "privileges": _privileges,
     "hooks": _hooks,
 }

@@ -26,7 +26,7 @@ def states(checks, name):
 def test_a_machine_without_a_model_is_well_and_told_how_to_have_one(capsys):
     checks, code = doctor(capsys)
     assert code == 0
-    for name in ("program", "records", "configuration", "sandbox", "brains"):
+    for name in ("program", "records", "configuration", "sandbox", "privileges", "brains"):
         assert states(checks, name)[-1:] in (["ok"], ["warn"]), name
     assert "OPENAI_API_KEY" in checks[-1]["mend"]
 

@@ -276,8 +276,7 @@ def test_dmesg_works_for_root_where_the_log_is_restricted_and_the_log_is_not_con
 
 def test_sudo_without_options_is_the_command_itself_for_root(run):
     if os.geteuid():
-        assert run("command -v sudo").stdout.text.strip() in ("", "/usr/bin/sudo", "/bin/sudo")
-        return
+        return  # tests/hands/test_privileges.py
     result = run("sudo id -u; sudo sudo echo twice; echo 'x' | sudo cat")
     assert (result.stdout.text, result.stderr.text) == ("0\ntwice\nx\n", "")
     refused = run("sudo -u nobody id; sudo A=b id; sudo")

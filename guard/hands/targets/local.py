@@ -9,25 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guard.errors import CannotRun
+from guard.hands.privilege import sudo_shim
 from guard.hands.process import BASH, BASH_ARGUMENTS, Ended, Program, run_child
 from guard.hands.sandbox import UNCONFINED, Kernel, Sandbox, shared
 from guard.hands.sandbox.scratch import Scratch
 from guard.hands.targets.boxed import Boxed
 from guard.ports import Cancel
 from guard.types import LOCAL, Captured, Enforcement, Interference
-
-SUDO_SHIM = """#!/bin/sh
-# Already root: sudo without options is the command itself.
-case "${1-}" in
-'' | -* | *=*) ;;
-*) exec "$@" ;;
-esac
-for real in /usr/bin/sudo /usr/local/bin/sudo /bin/sudo; do
-    [ -x "$real" ] && exec "$real" "$@"
-done
-echo "sudo: already root; only sudo without options is understood here" >&2
-exit 1
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +155,16 @@ class LocalTarget:
         )
 
     def _sudo_folder(self) -> str | None:
-        """Where our `sudo` lies, for uid 0; made once, in a folder that sandboxed commands cannot write."""
-        if os.geteuid() != 0:
-            return None
+        """Where our `sudo` lies, if any; made once, in a folder that sandboxed commands cannot write."""
         with self._lock:
             if self._shim is None or not os.path.exists(f"{self._shim}/sudo"):
-                folder = self._sandbox.scratch.programs
-                if folder is None:
+                folder, shim = self._sandbox.scratch.programs, sudo_shim()
+                if folder is None or not shim:
                     return None
                 with contextlib.suppress(OSError):
                     descriptor = os.open(f"{folder}/sudo", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o755)
                     with os.fdopen(descriptor, "w") as file:
-                        file.write(SUDO_SHIM)
+                        file.write(shim)
                 self._shim = folder
             return self._shim
 
