@@ -1,5 +1,6 @@
 """`opsagent`: one question with -p. Reads the arguments, imports what the question needs, reports errors."""
 
+import os
 import sys
 
 from cli.version import VERSION
@@ -32,6 +33,7 @@ def main(argv: "list[str]") -> int:
     from guard.errors import GuardError
 
     as_json = "--json" in argv or "--output=json" in argv or "--output json" in " ".join(argv)
+    _open_closed()
     try:
         if argv[:1] == ["mcp"]:
             from cli.opsagent_mcp import main as mcp
@@ -64,11 +66,16 @@ def main(argv: "list[str]") -> int:
         sys.stderr.write("interrupted\n")
         return 130
     except OSError as failure:
-        from cli.report import error
-        from guard.errors import CannotRun
+        from cli.report import cannot_write, error
 
-        not_done = "the answer is not complete"
-        return error(CannotRun(f"{failure.strerror or failure}", not_done=not_done), as_json=as_json)
+        return error(cannot_write(failure), as_json=as_json)
+
+
+def _open_closed() -> None:
+    """Streams that the caller closed: nothing comes from them, and what is written there is dropped."""
+    for stream, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, stream) is None:
+            setattr(sys, stream, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _is_conversation(parsed: "Parsed") -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oneshot.process import call, start
+from tests.oneshot.process import argv, call, start
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +82,20 @@ def test_a_reader_that_goes_away_is_no_error():
     process.stdout = None
     _, err = process.communicate(timeout=60)
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "streams", "code", "said"),
+    [
+        ((), "<&-", 2, "error[usage]: the question is empty"),
+        (("-p", "disk"), "<&-", 0, ""),
+        (("-p", "disk"), ">&-", 0, ""),
+        (("-p", "disk"), "2>&-", 0, ""),
+        (("-p", "disk"), ">/dev/full", 1, "error[internal]: No space left on device"),
+    ],
+)
+def test_streams_that_are_closed_or_full_are_an_answer_or_an_error_in_three_parts(words, streams, code, said):
+    command = ["sh", "-c", f'exec "$@" {streams}', "sh", *argv("opsagent", *words)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done
+    assert done.stderr.partition("\n")[0] == said and "Traceback" not in done.stderr
