@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 """A test that waits longer than this has failed; nothing measures time by it."""
 PASSED = ("PATH", "HOME", "OPSAGENT_HOME", "LC_ALL", "TMPDIR")
 CODE = "import sys; sys.path.insert(0, {root!r}); from cli.opsagent import main; sys.exit(main(sys.argv[1:]))"
