@@ -59,7 +59,7 @@ def clean(message: Message, redactor: Redactor) -> Message:
         cleaned = replace(
             message,
             call_id=clean_id(message.call_id, redactor),
-            name=_clean_name(message.name),
+            name=_clean_name(message.name, redactor),
             text=clean_text(message.text, redactor),
             status=message.status if _STATUS.fullmatch(message.status) else "error",
             execution=message.execution if _EXECUTION.fullmatch(message.execution) else "",
@@ -120,7 +120,10 @@ def _bounded_call(call: ToolCall, longest: int) -> ToolCall:
     return replace(call, arguments={}, fault=f"the arguments had {size} characters and are not kept")
 
 
-def _clean_name(name: str) -> str:
+def _clean_name(name: str, redactor: Redactor) -> str:
+    """A tool's name in the characters that wire formats take; one that holds a secret says only that."""
+    if redactor.text(name) != name:
+        return "redacted"
     return _NAME.sub("_", name)[:LONGEST_NAME] or "_"
 
 
@@ -130,7 +133,7 @@ def _clean_call(call: ToolCall, redactor: Redactor) -> ToolCall:
         arguments, fault = _clean_arguments(arguments, redactor)
     return ToolCall(
         clean_id(call.id, redactor),
-        _clean_name(call.name),
+        _clean_name(call.name, redactor),
         {} if fault else arguments,
         clean_line(fault, redactor),
     )

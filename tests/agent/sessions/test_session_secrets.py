@@ -20,6 +20,8 @@ def planted(text):
     return (
         User(text, (text, f"before\n{text}\nafter")),
         Assistant(text, (call, ToolCall("call_2", "write", fault=f"no JSON:\n{text}")), "openai", "m"),
+        Assistant("", (ToolCall("call_3", text),), text, text),
+        Result("call_3", text, "", "error"),
         Result("call_1", "ops_exec", text, "failed"),
         Result("call_2", "write", text, "error"),
         Note(text),
