@@ -118,7 +118,8 @@ class Act:
             try:
                 request_id = self.keep()
             except (StateError, TooManyAsks) as error:
-                notes.append(f"the request could not be kept: {error.message}")
+                next_step = f"; {error.hint}" if error.hint else ""
+                notes.append(f"the request could not be kept: {error.message}{next_step}")
         return Outcome(
             Status.REFUSED if refused else Status.NEEDS_STAMP,
             request_id=request_id,

@@ -334,3 +334,9 @@ def test_word_that_is_no_verb_is_answered_with_the_verb_that_was_meant(opsx, wor
 def test_rollback_without_an_id_and_without_a_change_says_where_to_look(opsx):
     done = opsx("rollback")
     assert done.returncode == 2 and "opsx executions" in done.stderr.decode()
+
+
+def test_request_that_cannot_be_kept_says_what_to_do_about_it(opsx):
+    done = opsx("exec", "--", "touch a", OPSAGENT_HOME="relative")
+    (said,) = (row for row in done.stderr.decode().splitlines() if "could not be kept" in row)
+    assert done.returncode == 3 and "; " in said and "OPSAGENT_HOME=/" in said
