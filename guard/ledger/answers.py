@@ -175,7 +175,7 @@ class Answers:
         assessment: Assessment | None = None,
         reason: str = "",
     ) -> None:
-        """Records a person's no and removes the kept request.
+        """Records a person's no and removes the kept request. A yes that came in another shell meanwhile ends with it.
 
         Args:
             assessment: for what the no is about; without it, what was recorded when the request was kept.
@@ -184,7 +184,12 @@ class Answers:
         effects = self.entries.effects_of(assessment) if assessment is not None else self._asked_effects(request_id)
         with self.log.writer() as writer:
             entry = self.entries.denied(request_id, request, effects, reason)
-            writer.append([entry], durable=True, use_reserve=True)
+            ended = [
+                self.entries.noted("revoked", {"stamp": stamp.id, "actor": Actor.PERSON})
+                for stamp in (self.stamps.listed() if request_id else ())
+                if stamp.request == request_id
+            ]
+            writer.append([entry, *ended], durable=True, use_reserve=True)
             self._discard(request_id)
 
     def denial_of(self, request: Request, assessment: Assessment) -> Denial | None:

@@ -517,3 +517,12 @@ def test_damage_before_an_approval_takes_nothing_from_it(ledger):
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join((b"x" * (len(lines[0]) - 1) + b"\n", *lines[1:])))
     assert ledger.stamps.find(bound()).id == stamp.id
+
+
+@pytest.mark.guarantee("G-NO-STAMP")
+def test_no_ends_the_yes_that_came_in_another_shell_in_the_same_moment(ledger):
+    request_id = ledger.keep_request(asked(COMMAND), change_of(COMMAND))
+    stamp = approved(ledger, asked(COMMAND), request_id=request_id)
+    other = approved(ledger, asked(COMMAND))
+    ledger.answers.deny(asked(COMMAND), request_id=request_id, assessment=change_of(COMMAND))
+    assert (ledger.stamps.show(stamp.id).state, ledger.stamps.show(other.id).state) == ("revoked", "live")
