@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from guard.types import Assessment
 
 CHANGE_LIMIT_S = 600
-"""How long a shell waits for a change. Then it goes on by itself, `running`; no timer ever kills it (DESIGN 9)."""
+"""How long a shell waits for a change. Then it goes on by itself, `running`; no timer ever kills it."""
 
 STOPPING_S = 8.0
 """A change that is asked to stop gets TERM, two seconds, KILL; this long its record is waited for."""

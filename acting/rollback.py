@@ -448,7 +448,7 @@ class _Judged(Assessment):
         paths = "1 path" if len(plan.work) == 1 else f"{len(plan.work)} paths"
         counted = [paths] if plan.work or not plan.state_work else []
         counted += [f"the state of {step.label}" for step in plan.state_work]
-        self.reasons = (Reason("rollback", f"takes back {', '.join(counted)}", span, Level.R2, "design 8"),)
+        self.reasons = (Reason("rollback", f"takes back {', '.join(counted)}", span, Level.R2, "docs/snapshots.md"),)
         self.effects = tuple(
             Effect("delete" if step.action == Action.DELETE else "write", step.path) for step in plan.work
         ) + tuple(Effect("service", step.name) for step in plan.state_work)

@@ -18,7 +18,7 @@ _SAID_PARTS = 1000
 """Pieces of output that are kept of a read of a snapshot plan: about 64 MB."""
 
 READ_TIMEOUT_S = 120
-"""A read that takes longer is stopped (DESIGN 9)."""
+"""A read that takes longer is stopped."""
 
 
 def snapshot(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOOK_S = 1.0
 """How often it is looked whether an open request was answered in another shell."""
 MOST_OPEN = 3
-"""Asks of one conversation that are open at once (DESIGN 4)."""
+"""Asks of one conversation that are open at once: a person reads one after the other."""
 
 
 class Asks:

@@ -48,7 +48,7 @@ class Limits:
     """How much may be sent."""
 
     chars: int = 60_000
-    """Of all messages (DESIGN 12)."""
+    """Of all messages together."""
     window_tokens: int = 0
     """The model's context window; 0 when nobody said."""
     taken_tokens: int = 8_000

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     """Events, and then a value for whoever drives it with `yield from`."""
 
 DENIALS = 2
-"""This many denials of one intent end a turn (DESIGN 4)."""
+"""This many denials of one intent end a turn; more would be pressing a person who said no."""
 
 
 class Brain(Protocol):

@@ -1,4 +1,4 @@
-"""The JSON objects of DESIGN's section 10, built once for the command line, the loop and MCP. On the hot path."""
+"""The JSON objects of checks, runs and records, built once for the command line, the loop and MCP. On the hot path."""
 
 from guard.types import Status
 

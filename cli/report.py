@@ -1,4 +1,4 @@
-"""How errors leave a launcher: three parts on stderr, or DESIGN's error object where a program reads."""
+"""How errors leave a launcher: three parts on stderr, or as one JSON object where a program reads."""
 
 import os
 import sys

@@ -179,7 +179,7 @@ class Error(Event):
 
 @dataclass(frozen=True, slots=True)
 class TurnCompleted(Event):
-    """The turn is over; `exit_code` is what a one-shot ends with (DESIGN 10)."""
+    """The turn is over; `exit_code` is what a one-shot ends with (docs/loop.md)."""
 
     type: ClassVar[str] = "turn_completed"
     exit_code: int

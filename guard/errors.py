@@ -50,7 +50,7 @@ class GuardError(Exception):
         self.hint = hint
 
     def as_json(self) -> "dict[str, Any]":
-        """DESIGN 10's error object, without the envelope."""
+        """The four fields that programs read, without an envelope around them."""
         return {"code": self.code, "message": self.message, "not_done": self.not_done, "hint": self.hint}
 
 

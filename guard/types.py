@@ -83,7 +83,7 @@ class Verdict:
 
 
 class Status:
-    """How one execution ended or why it did not begin (DESIGN 10, `status`)."""
+    """How one execution ended or why it did not begin: `status` in records and JSON."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -474,7 +474,7 @@ class Captured(Value):
 
 
 class Outcome(Value):
-    """What became of one request (DESIGN 10, `opsx exec --json`, less the assessment)."""
+    """What became of one request: what `opsx exec --json` says, less the assessment."""
 
     __slots__ = (
         "status",

@@ -100,7 +100,7 @@ SYSTEM_FOLDERS = frozenset(
         "/opt/homebrew/bin", "/opt/homebrew/sbin", "/home/linuxbrew/.linuxbrew/bin",
     )
 )  # fmt: skip
-"""Folders whose programs are what their names say (DESIGN, law 2)."""
+"""Folders whose programs are what their names say; a program elsewhere may be anything under any name."""
 
 
 def normal(path: str, cwd: "str | None" = None) -> str:

@@ -39,7 +39,7 @@ _CAREFUL_UNITS = starts("""
     multipathd iscsid lvm2 nfs rpcbind haproxy_ keepalived wg-quick openvpn ceph glusterd clickhouse influxdb
     activemq mosquitto consul vault k3s rke2 patroni pgbouncer
 """)  # fmt: skip
-"""Units whose restart can lock people out or lose data (DESIGN 4, R2)."""
+"""Units whose restart can lock people out or lose data."""
 
 
 def _careful(name: str) -> bool:
@@ -62,7 +62,7 @@ def unit_change(call: Call, verb: str, words: "list[Word]") -> None:
         call.judge.plan.append(("service", value))
         if _careful(value) and verb not in ("start",):
             call.note(
-                R2, "systemd.careful-unit", f"{verb} of {value} can lock people out or lose work", word, "design 4"
+                R2, "systemd.careful-unit", f"{verb} of {value} can lock people out or lose work", word, "systemctl(1)"
             )
 
 
