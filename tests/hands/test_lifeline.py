@@ -7,11 +7,11 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from guard.hands.lifeline import Lifeline
+from tests.waiting import until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWNER = """
@@ -22,15 +22,6 @@ target = LocalTarget()
 def told(stream, data): print(data.decode(), end="", flush=True)
 target.run(sys.argv[2], cwd="/", profile=sys.argv[3], env=build_environment().env, timeout_s=100, on_output=told)
 """
-
-
-def until(condition):
-    """Waits for what another process does; an endless wait is the failure."""
-    for _ in range(2000):
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def fields(pid):
@@ -67,7 +58,7 @@ def test_a_read_ends_with_its_owner(command, profile):
     assert all(lives(pid) for pid in pids)
     owner.send_signal(signal.SIGKILL)
     owner.communicate()
-    assert until(lambda: not any(lives(pid) for pid in pids))
+    until(lambda: not any(lives(pid) for pid in pids))
 
 
 def test_an_owner_that_ends_leaves_no_shell_behind():
@@ -78,7 +69,7 @@ def test_an_owner_that_ends_leaves_no_shell_behind():
     before = shells()
     done = subprocess.run([sys.executable, "-c", code, str(ROOT)], capture_output=True, text=True)
     assert int(done.stdout) >= 0
-    assert until(lambda: shells() <= before)
+    until(lambda: shells() <= before)
 
 
 def test_the_shell_is_no_child_of_its_owner_and_holds_nothing_of_it():
@@ -95,7 +86,7 @@ def test_the_shell_is_no_child_of_its_owner_and_holds_nothing_of_it():
     assert {os.readlink(f"/proc/{shell}/fd/{number}") for number in ("1", "2")} == {"/dev/null"}
     assert fields(shell)[1] != str(owner.pid)
     owner.communicate("")
-    assert until(lambda: not lives(shell))
+    until(lambda: not lives(shell))
 
 
 def test_a_shell_that_was_killed_costs_nothing_but_its_service():
@@ -104,7 +95,7 @@ def test_a_shell_that_was_killed_costs_nothing_but_its_service():
     made.start()
     for shell in shells() - before:
         os.kill(shell, signal.SIGKILL)
-        assert until(lambda shell=shell: not lives(shell))
+        until(lambda shell=shell: not lives(shell))
     made.begin("m")
     made.end("m")
     os.close(made._end)

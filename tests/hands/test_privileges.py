@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -26,14 +27,14 @@ printf 'Defaults !lecture, !fqdn\\nroot ALL=(ALL) ALL\\n%s\\n' "$2" > "$place/su
 chmod 644 "$place/passwd"; chmod 640 "$place/shadow"; chmod 440 "$place/sudoers"; chmod 755 "$place"
 for name in passwd shadow sudoers; do mount --bind "$place/$name" "/etc/$name"; done
 shift 2
-setpriv --reuid 1000 --regid 1000 --clear-groups --reset-env "$@"
+"$@"
 """
 
 
-def as_user(sudoers, *commands):
-    """The probe's report as uid 1000 with this line in its sudoers."""
-    arguments = [str(UID), sudoers, python_for(UID), str(PROBE), *commands]
-    done = subprocess.run(
+def in_user_land(sudoers, *argv):
+    """Runs a program as root where uid 1000 exists and has this line in its sudoers."""
+    arguments = [str(UID), sudoers, *argv]
+    return subprocess.run(
         ["unshare", "--mount", "bash", "-c", INNER, "bash", *arguments],
         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
         cwd="/",
@@ -41,6 +42,12 @@ def as_user(sudoers, *commands):
         text=True,
         timeout=120,
     )
+
+
+def as_user(sudoers, *commands):
+    """The probe's report as uid 1000."""
+    became = ["setpriv", "--reuid", str(UID), "--regid", str(UID), "--clear-groups", "--reset-env"]
+    done = in_user_land(sudoers, *became, python_for(UID), str(PROBE), *commands)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -131,3 +138,46 @@ def test_a_sudo_that_does_not_answer_is_one_that_asks(monkeypatch, tmp_path):
     monkeypatch.setattr(privilege, "SUDO_PLACES", (str(slow),))
     monkeypatch.setattr(privilege, "ANSWER_LIMIT_S", 0.2)
     assert privilege.privilege() == privilege.ASKS
+
+
+CALL = (
+    "import os, sys; sys.path[:0] = [sys.argv[1]]; os.environ['HOME'] = os.environ['OPSAGENT_HOME'] = sys.argv[2];"
+    "from cli import opsagent, opsx; import importlib;"
+    "sys.exit({'opsx': opsx, 'opsagent': opsagent}[sys.argv[3]].main(sys.argv[4:]))"
+)
+
+
+@pytest.mark.parametrize("sudoers", ["operator ALL=(ALL) NOPASSWD: ALL", ""], ids=["sudo", "no sudo"])
+def test_the_whole_program_as_a_user_says_what_it_cannot_do_and_how_it_could(tmp_path, sudoers):
+    if os.geteuid():
+        return
+    home = pathlib.Path(subprocess.check_output(["mktemp", "-d", "/tmp/operator.XXXXXX"], text=True).strip())
+    os.chown(home, UID, UID)
+    closed = home.parent / f"{home.name}-closed"
+    closed.write_text("root's own")
+    closed.chmod(0o600)
+    reachable = str(PROBE.with_name("reachable.py"))
+
+    def call(program, *arguments):
+        argv = [sys.executable, reachable, str(UID), sys.executable, "-X", "utf8", "-c", CALL]
+        done = in_user_land(sudoers, *argv, str(PROBE.parents[2]), str(home), program, *arguments)
+        assert done.stdout.startswith("{"), done.stderr[-2000:]
+        return done.returncode, json.loads(done.stdout)
+
+    try:
+        code, read = call("opsx", "exec", "--json", "--", "cat /etc/hostname; id -u")
+        assert (code, read["enforced"], read["stdout"].splitlines()[-1]) == (0, "strict", str(UID))
+        code, raised = call("opsx", "exec", "--json", "--", "sudo cat /etc/hostname")
+        assert (code, raised["status"], raised["level"]) == (3, "needs_stamp", "R0")
+        code, failed = call("opsx", "exec", "--json", "--", f"cat {closed}")
+        assert code == 1
+        assert "Permission denied" in failed["stderr"]
+        code, saved = call("opsx", "snapshot", "create", "--json", str(closed))
+        assert code == 5
+        assert saved["error"]["hint"].startswith("run opsagent as root for this; ")
+        _, report = call("opsagent", "doctor", "--json")
+        [told] = [one for one in report["checks"] if one["name"] == "privileges"]
+        assert told["detail"].startswith(privilege.FREE if sudoers else privilege.ASKS)
+    finally:
+        closed.unlink()
+        subprocess.run(["rm", "-rf", str(home)], check=True)
