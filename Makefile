@@ -6,7 +6,7 @@ PYTEST = "$(PYTHON)" -m pytest -n $(WORKERS) --dist worksteal
 WORKERS ?= 2
 CODE = .
 
-.PHONY: check lint types docs-check test dangerous hosts inspector acp-sdk bench docs lock format
+.PHONY: check lint types docs-check test dangerous hosts inspector acp-sdk bench bench-hosts docs lock format
 
 check: lint types docs-check test
 
@@ -31,13 +31,20 @@ test: environment
 dangerous: environment
 	OPSAGENT_DANGEROUS_TESTS=1 $(PYTEST)
 
-# Other people's clients, fetched from their registries; not part of `make check`.
+# Other people's clients, fetched from their registries; not part of `make check`. RECORD=1 keeps what they say to our
+# server as the frames that the suite replays.
 hosts: environment
 	./opsagent --version
 	"$(PYTHON)" -m tests.hosts.mcp_inspector
 	"$(PYTHON)" -m tests.hosts.mcp_conformance
 	"$(PYTHON)" -m tests.hosts.mcp_fuzz
+	"$(PYTHON)" -m tests.hosts.claude_code
 	"$(PYTHON)" -m tests.hosts.claude_code_hook
+	"$(PYTHON)" -m tests.hosts.agent_sdk
+	"$(PYTHON)" -m tests.hosts.codex
+	"$(PYTHON)" -m tests.hosts.gemini_cli
+	"$(PYTHON)" -m tests.hosts.opencode
+	"$(PYTHON)" -m tests.hosts.install_round
 	"$(PYTHON)" -m tests.hosts.acp_sdk
 	"$(PYTHON)" -m tests.hosts.acpx
 
@@ -54,7 +61,12 @@ acp-sdk: environment
 # Ratios against a bare interpreter and other measures; prints, never fails.
 bench: environment
 	./opsagent --version
-	for file in benchmarks/*.py; do "$(PYTHON)" "$$file" || exit; done
+	for file in benchmarks/*.py; do [ "$$file" = benchmarks/hosts.py ] || "$(PYTHON)" "$$file" || exit; done
+
+# The same beside other people's agents, which are fetched first.
+bench-hosts: environment
+	./opsagent --version
+	"$(PYTHON)" benchmarks/hosts.py
 
 # Pages that are generated from the code.
 docs: environment
