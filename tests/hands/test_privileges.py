@@ -177,7 +177,7 @@ def test_the_whole_program_as_a_user_says_what_it_cannot_do_and_how_it_could(tmp
         assert saved["error"]["hint"].startswith("run opsagent as root for this; ")
         _, report = call("opsagent", "doctor", "--json")
         [told] = [one for one in report["checks"] if one["name"] == "privileges"]
-        assert told["detail"].startswith(privilege.FREE if sudoers else privilege.ASKS)
+        assert told["detail"].startswith("sudo answers without a password" if sudoers else privilege.ASKS)
     finally:
         closed.unlink()
         subprocess.run(["rm", "-rf", str(home)], check=True)
