@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from guard.bound import Binding, canonical
 from guard.errors import CannotRun
 from guard.hands.ambient import POINTERS, ambient_of
-from guard.hands.environment import PATH, build_environment
+from guard.hands.environment import PASSED, PATH, build_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,6 +39,8 @@ MOST_LISTED = 100_000
 """Names of one glob."""
 PATIENCE_S = 20.0
 """A dead network mount never answers; nothing is run then."""
+_MARK = "=sha256:"
+"""Before the hash of a variable's value; no value of use begins so."""
 
 _NAMES_ONLY = frozenset(
     (
@@ -102,8 +104,15 @@ def asked_environment(
     child = build_environment(_asked(assessment, policy), source)
     kept = {name: source.get(name, "") for name in ("HOME", "USER") if source.get(name)}
     for name in child.passed:
-        kept[name] = source[name] if name in POINTERS else "set"
+        kept[name] = source[name] if name in POINTERS else _mark(source[name]) if name in PASSED else "set"
     return kept
+
+
+def _mark(value: str) -> str:
+    """What stands for a value that may hold a password, such as a proxy's; a mark stands for itself."""
+    if value.startswith(_MARK):
+        return value
+    return _MARK + hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _asked(assessment: Assessment, policy: Policy) -> tuple[str, ...]:
@@ -139,7 +148,8 @@ def _bound(
         "snapshot plan": plan_digest,
     }
     fields.update({f"ambient {name}": text for name, text in sorted(ambient.items())})
-    fields.update({f"variable {name}": True for name in child.passed})
+    # Which proxy is asked and which authorities count decides who reads what is sent.
+    fields.update({f"variable {name}": _mark(child.env[name]) if name in PASSED else True for name in child.passed})
     fields.update(inputs.fields)
     return Binding(fields, tuple(dict.fromkeys((*inputs.unbound, *untold))), dict(sorted(ambient.items())))
 

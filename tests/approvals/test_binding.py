@@ -125,11 +125,20 @@ def test_own_rules_are_part_of_the_policy(work):
     assert differences(bound(work), bound(work, policy=Policy(rules=(rule,)))) == ["policy"]
 
 
-def test_passed_variables_by_name(work):
+def test_passed_variables_by_name_and_the_way_out_by_value(work):
     then = bound(work)
     assert differences(then, bound(work, environ={"https_proxy": "http://p"})) == ["variable https_proxy"]
-    one, other = (bound(work, environ={"https_proxy": f"http://{name}"}) for name in "ab")
+    for name in ("https_proxy", "HTTPS_PROXY", "SSL_CERT_FILE", "GIT_SSL_CAINFO"):
+        one, other = (bound(work, environ={name: f"/srv/{value}"}) for value in "ab")
+        assert differences(one, other) == [f"variable {name}"]
+    one, other = (bound(work, env=("PG*",), environ={"PGAPPNAME": value}) for value in "ab")
     assert one.digest == other.digest
+
+
+def test_mark_in_place_of_a_value_stands_for_no_proxy_that_can_be_used(work):
+    kept = bound(work, environ={"https_proxy": "http://p"}).fields["variable https_proxy"]
+    assert isinstance(kept, str) and "://" not in kept
+    assert bound(work, environ={"https_proxy": kept}).fields["variable https_proxy"] == kept
 
 
 def test_program_elsewhere_by_content_and_in_path_by_identity(work):
