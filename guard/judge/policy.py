@@ -168,12 +168,18 @@ PRIVILEGE = frozenset(("sudo", "doas", "pkexec", "su", "runuser", "gosu", "su-ex
 """Programs that run others as another user: a sandbox drops exactly the right that they need."""
 
 
+SET_ID = frozenset(("crontab", "at", "atq", "atrm", "batch", "chage", "expiry", "passwd", "wall"))
+"""Programs whose own file gives users a right (setuid, setgid) that their reads need. Root has it anyway."""
+
+
 def _raises_privilege(judge: "Judge", policy: "Policy") -> str:
     """The program that needs a right which the sandbox takes away, "" when none does.
 
     As root, `sudo` with a plain command behind it is that command; our own `sudo` in the child's PATH sees to that.
     """
     for ran in judge.ran:
+        if ran.name in SET_ID and not (policy.is_root or ran.away):
+            return ran.name
         if ran.name not in PRIVILEGE or ran.away:
             continue
         if ran.name == "sudo" and policy.is_root and len(ran.words) > 1:

@@ -198,6 +198,12 @@ def test_questions_name_what_facts_would_matter():
     assert check("cat link > out", cwd="/srv").questions == ("/srv/out", "/srv/link")
 
 
+def test_what_has_a_right_of_its_own_is_asked_about_for_users_and_not_for_root():
+    for command in ("crontab -l", "atq", "chage -l root"):
+        assert _verdict(command, enforcement=STRICT) == ("needs_stamp", "privilege")
+        assert _verdict(command, enforcement=STRICT, policy=Policy(is_root=True)) == ("run", "read")
+
+
 def test_sudo_is_held_only_as_root_and_without_options():
     root = Policy(is_root=True)
     command = "sudo systemctl status nginx"
