@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     JSON = dict[str, Any]
     Handler = Callable[[JSON, "Incoming"], JSON]
-    Replied = Callable[[JSON | None], None]
-    """Takes the answer to one message; None where it gets none."""
+    Replied = Callable[[str | None], None]
+    """Takes the answer to one message, as JSON; None where it gets none."""
 
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -32601, -32602, -32603
 BUSY, CANCELLED = -32000, -32800
@@ -135,19 +135,19 @@ class Asked:
 class _Batch:
     """Collects the answers to one array of messages into one line."""
 
-    def __init__(self, size: int, send: Callable[[list[JSON]], None]) -> None:
-        self._left, self._send = size, send
-        self._answers: list[JSON] = []
+    def __init__(self, size: int, put: Callable[[str], None]) -> None:
+        self._left, self._put = size, put
+        self._answers: list[str] = []
         self._lock = threading.Lock()
 
-    def replied(self, answer: JSON | None) -> None:
+    def replied(self, answer: str | None) -> None:
         with self._lock:
             if answer is not None:
                 self._answers.append(answer)
             self._left -= 1
             is_whole = self._left == 0 and bool(self._answers)
         if is_whole:
-            self._send(self._answers)
+            self._put(f"[{','.join(self._answers)}]")
 
 
 class Connection:
@@ -260,10 +260,8 @@ class Connection:
         with self._lock:
             return self._asked.pop(id, None) is not None
 
-    def _send(self, message: JSON | list[JSON]) -> None:
-        self._wire.put_when_read(
-            json.dumps(message, ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
-        )
+    def _send(self, message: JSON) -> None:
+        self._wire.put_when_read(_encoded(message))
 
     # ── from there ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -299,13 +297,13 @@ class Connection:
         elif not 1 <= len(value) <= MOST_IN_FLIGHT:
             self._no_message(Fault(INVALID_REQUEST, f"Invalid Request: a batch has 1 to {MOST_IN_FLIGHT} messages"))
         else:
-            batch = _Batch(len(value), self._send)
+            batch = _Batch(len(value), self._wire.put_when_read)
             for one in value:
                 self._take(one, batch.replied)
 
-    def _answer(self, answer: JSON | None) -> None:
+    def _answer(self, answer: str | None) -> None:
         if answer is not None:
-            self._send(answer)
+            self._wire.put_when_read(answer)
 
     def _take(self, value: Any, replied: Replied) -> None:
         """One message: a request, a notification, or an answer to us. Calls `replied` once, now or later."""
@@ -389,18 +387,15 @@ class Connection:
 
     def _served(self, served: Method, params: JSON, request: Incoming, replied: Replied) -> None:
         try:
-            answer: JSON = {"jsonrpc": "2.0", "id": request.id, "result": served.run(params, request)}
+            answer = _encoded({"jsonrpc": "2.0", "id": request.id, "result": served.run(params, request)})
         except RpcError as error:
-            answer = {"jsonrpc": "2.0", "id": request.id, "error": error.as_json()}
-        except Exception as error:  # one broken request never ends the conversation
-            answer = {"jsonrpc": "2.0", "id": request.id, "error": self._described(error).as_json()}
+            answer = _encoded({"jsonrpc": "2.0", "id": request.id, "error": error.as_json()})
+        except Exception as error:  # one broken request, or a result that is no JSON, never ends the conversation
+            answer = _encoded({"jsonrpc": "2.0", "id": request.id, "error": self._described(error).as_json()})
         # Out of the table before the answer is out: whoever has it may use the id again.
         with self._lock:
             self._in_flight.pop(request.id, None)
-        try:
-            replied(answer)
-        except (ValueError, RecursionError, TypeError) as error:  # no JSON, which is our fault
-            replied(_error(request.id, INTERNAL, f"Internal error: {type(error).__name__}"))
+        replied(answer)
         if request.afterwards is not None:
             request.afterwards()
         with self._none_left:
@@ -414,8 +409,12 @@ class Connection:
             sys.stderr.write(f"opsagent: {text}{more}\n")
 
 
-def _error(id: str | int | None, code: int, message: str) -> JSON:
-    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
+def _encoded(message: JSON) -> str:
+    return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _error(id: str | int | None, code: int, message: str) -> str:
+    return _encoded({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 
 
 def _internal(error: Exception) -> RpcError:

@@ -186,6 +186,13 @@ def test_an_id_twice_in_one_batch_is_answered_once(batching):
     assert codes == [("c", 0), ("w", -32800), ("w", -32600)]
 
 
+def test_a_result_that_is_no_json_spoils_no_other_answer_of_its_batch(batching):
+    answers = batch_of(batching, request("a", "echo"), request("b", "no_json"), request("c", "fail"))
+    by_id = {one["id"]: one for one in answers}
+    assert "result" in by_id["a"]
+    assert by_id["b"]["error"]["code"] == by_id["c"]["error"]["code"] == -32603
+
+
 def test_a_batch_that_is_too_long_is_refused_whole(batching):
     batching.send(line([PING] * 65))
     assert batching.next()["error"]["code"] == -32600

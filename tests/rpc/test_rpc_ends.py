@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from tests.mcp.talk import ROOT, environment
 from tests.rpc.stories import change, kinds_in, log_of, served, use, written
 from tests.rpc.talk import line, request
+from tests.waiting import until
 
 pytestmark = pytest.mark.guarantee("G-RPC-ENDS")
 
@@ -25,14 +25,6 @@ def gone(pid: int) -> bool:
             return file.read().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
-
-
-def wait_until(true, seconds: float = 60.0) -> None:
-    """Looks again and again; only a fault waits so long."""
-    until = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def started(client, what: str = "tool_started") -> dict:
@@ -75,7 +67,7 @@ def test_a_read_ends_with_its_client_and_is_on_record(tmp_path):
     with served(home, use("bash", command="sleep 300"), "x") as client:
         client.send(GO)
         execution = started(client)["execution"]
-        wait_until(lambda: log_of(home).show(execution).execution.pid > 0)
+        until(lambda: log_of(home).show(execution).execution.pid > 0)
         pid = log_of(home).show(execution).execution.pid
         client.ended()
         assert client.code == 0
@@ -92,7 +84,7 @@ def test_a_change_is_stopped_on_record_when_its_client_goes(tmp_path):
         client.send(GO)
         started(client)  # ops_approve
         execution = started(client)["execution"]
-        wait_until(lambda: (home / "made").exists())
+        until(lambda: (home / "made").exists())
         client.ended()
         assert client.code == 0
     run = log_of(home).show(execution).execution
@@ -133,7 +125,7 @@ def killed(tmp_path, *replies, says):
         while says not in (said := client.stdout.readline()):
             assert said
         os.kill(client.pid, signal.SIGKILL)
-    wait_until(lambda: gone(server))
+    until(lambda: gone(server))
     return home
 
 
@@ -162,7 +154,7 @@ def test_a_client_that_reads_nothing_and_goes_leaves_everything_on_record(tmp_pa
     ) as server:
         server.stdin.write(line(GO))
         server.stdin.flush()
-        wait_until(lambda: len(log_of(home).executions().executions) >= 3)
+        until(lambda: len(log_of(home).executions().executions) >= 3)
         server.stdin.close()
         assert server.wait(60) == 0
         server.stdout.close()
@@ -197,7 +189,7 @@ def test_a_server_whose_parent_is_gone_while_somebody_holds_the_pipe_ends_by_its
         with subprocess.Popen(argv, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as parent:
             server = int(parent.stderr.readline())
             assert parent.stderr.read() == b"the client is gone"
-        wait_until(lambda: gone(server))
+        until(lambda: gone(server))
     finally:
         os.close(reads)
         os.close(writes)
