@@ -6,7 +6,6 @@ import os
 import pwd
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,6 +14,7 @@ from cli import surroundings
 from execution import open_guard
 from guard.types import Request
 from tests.approvals.terminal import LIMIT_S
+from tests.waiting import until
 
 SECRET = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -38,14 +38,6 @@ def notified(tmp_path, monkeypatch):
     configured.out = out
     configured.count = tmp_path / "told.sh.count"
     return configured
-
-
-def until(condition):
-    end = time.monotonic() + LIMIT_S
-    while not (found := condition()):
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.05)
-    return found
 
 
 def keep(guard, command, tmp_path):

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from guard.clock import RandomIds, SystemClock
 from guard.hands.liveness import ProcLiveness
 from guard.ledger.store import open_ledger
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 CALL = (
@@ -144,10 +144,8 @@ def test_a_killed_run_reads_as_unknown_and_a_read_still_runs(opsx, tmp_path):
         cwd=tmp_path,
         env=opsx.environment,
     )
-    deadline = time.monotonic() + 20
-    while not as_json(opsx("executions", "--json"))["executions"]:
-        assert time.monotonic() < deadline and running.poll() is None
-    assert as_json(opsx("executions", "--json"))["executions"][0]["status"] == "running"
+    (begun,) = until(lambda: as_json(opsx("executions", "--json"))["executions"], "a record of the read")
+    assert begun["status"] == "running"
     running.send_signal(signal.SIGKILL)
     running.wait()
     rows = as_json(opsx("executions", "--json", "--status", "unknown"))["executions"]
@@ -164,9 +162,7 @@ def test_an_interrupted_read_is_ended_and_recorded_as_cancelled(opsx, tmp_path):
         cwd=tmp_path,
         env=opsx.environment,
     )
-    deadline = time.monotonic() + 20
-    while not as_json(opsx("executions", "--json"))["executions"]:
-        assert time.monotonic() < deadline
+    until(lambda: as_json(opsx("executions", "--json"))["executions"], "a record of the read")
     running.send_signal(signal.SIGINT)
     out, _ = running.communicate(timeout=20)
     assert running.returncode == 130 and json.loads(out)["status"] == "cancelled"

@@ -18,23 +18,14 @@ from guard.ledger import claims
 from guard.ledger.plans import snapshot_plan
 from guard.types import Actor, Outcome, PlanItem, Profile, Request, Status
 from tests.fakes import FakeTarget
+from tests.waiting import until
 
 CONNECTION = "192.0.2.1 50000 192.0.2.2 22"
-PATIENCE_S = 60.0
 
 
 @pytest.fixture
 def guard():
     return replace(execution.open_guard(), connection=CONNECTION)
-
-
-def until(found):
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        if value := found():
-            return value
-        time.sleep(0.02)
-    raise AssertionError("waited in vain")
 
 
 def armed_change(guard, file, seconds):

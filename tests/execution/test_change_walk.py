@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from guard.ledger.answers import ToApprove
 from guard.ledger.store import open_ledger
 from guard.redact import Redactor
 from guard.types import Actor, Level, Policy, Request, Status
+from tests.waiting import until
 
 CONSENT = Consent(how="tty", rendered_sha256="0" * 64)
 
@@ -166,10 +166,10 @@ def test_a_change_outlives_the_shell_that_asked_and_its_end_is_on_record(guard, 
         env={**os.environ, "OPSAGENT_HOME": str(tmp_path / "state"), "PATH": os.defpath},
         stdin=subprocess.DEVNULL,
     )
-    wait_for((work / "begun").exists)  # killed before its gate is open, nothing would run (and that is recorded)
+    until((work / "begun").exists)  # killed before its gate is open, nothing would run (and that is recorded)
     asking.send_signal(signal.SIGKILL)
     asking.wait()
-    wait_for(lambda: guard.ledger.executions().executions[0].status == Status.SUCCEEDED)
+    until(lambda: guard.ledger.executions().executions[0].status == Status.SUCCEEDED)
     assert (work / "finished").exists()
 
 
@@ -211,7 +211,7 @@ def test_what_is_unsafe_to_interrupt_goes_on_and_is_said(guard, work, monkeypatc
     token = CancelToken()
     outcome = execution.run(request, guard, cancel=token, on_output=lambda *_: token.set()).outcome
     assert outcome.status == Status.RUNNING and any("half touched" in note for note in outcome.notes)
-    wait_for(lambda: guard.ledger.executions().executions[0].status == Status.SUCCEEDED)
+    until(lambda: guard.ledger.executions().executions[0].status == Status.SUCCEEDED)
     assert (work / "finished").exists()
 
 
@@ -248,14 +248,6 @@ def test_a_child_of_the_change_does_not_see_the_witness_pipes(guard, work):
     approve(request, guard)
     assert execution.run(request, guard).outcome.status == Status.SUCCEEDED
     assert int((work / "fds").read_text()) <= 4 and (work / "stdin").read_text() == ""
-
-
-def wait_for(holds):
-    """Waits up to 20 s for something that another process brings about."""
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_process_start_tells_processes_apart():

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from guard.hands.sandbox import measure
 from tests.mcp.talk import LEGACY, PATIENCE_S, Peer, command, environment
+from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("enforced")
 
@@ -23,15 +23,6 @@ def enforced():
     """Without a sandbox these reads wait for approval, and there is nothing long to follow."""
     if "local" not in measure().profiles:
         pytest.fail("this kernel enforces nothing; the fall back is tested in test_mcp_unenforced.py")
-
-
-def until(true, timeout_s: float = PATIENCE_S):
-    """Waits for a condition that some other process makes true, and returns its value."""
-    end = time.monotonic() + timeout_s
-    while not (found := true()):
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
-    return found
 
 
 def running(mark: str) -> list[int]:

@@ -6,13 +6,13 @@ import json
 import os
 import shlex
 import signal
-import time
 
 import pytest
 
 from guard import render
 from tests.approvals.terminal import Terminal
-from tests.repl.tmux import LIMIT_S, Tmux, opsagent
+from tests.repl.tmux import Tmux, opsagent
+from tests.waiting import until
 
 WELCOME = "/help"
 READY = "guarded"
@@ -377,10 +377,7 @@ def test_long_command_is_read_to_its_end_before_a_yes(terminal, work):
 
 def gone(pid):
     """Waits until the process is no more."""
-    end = time.monotonic() + LIMIT_S
-    while os.path.exists(f"/proc/{pid}"):
-        assert time.monotonic() < end, f"{pid} still runs"
-        time.sleep(0.03)
+    until(lambda: not os.path.exists(f"/proc/{pid}"), f"the end of {pid}")
 
 
 def entries(tmp_path):
@@ -429,20 +426,16 @@ def test_change_that_runs_when_the_terminal_goes_away_ends_on_record(terminal, w
     screen.keys("End")
     screen.type("yes")
     screen.keys("Enter")
-    end = time.monotonic() + LIMIT_S
-    while not (work / "began").exists():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until((work / "began").exists)
     pid = screen.pid()
     screen.hang_up()
     gone(pid)
-    _, ledger = entries(tmp_path)
-    (run,) = (run for run in ledger.executions(limit=10).executions if run.level != "R0")
-    end = time.monotonic() + LIMIT_S
-    while run.status == "running":
-        assert time.monotonic() < end, "its end never came on record"
-        time.sleep(0.05)
-        (run,) = (run for run in entries(tmp_path)[1].executions(limit=10).executions if run.level != "R0")
+
+    def ended():
+        runs = entries(tmp_path)[1].executions(limit=10).executions
+        return [run for run in runs if run.level != "R0" and run.status != "running"]
+
+    (run,) = until(ended, "an end on record")
     assert run.status in ("succeeded", "cancelled") and (run.status == "succeeded") == (work / "over").exists()
 
 
