@@ -157,7 +157,7 @@ def test_somebody_elses_folder_keeps_its_mode_and_content(tmp_path):
 def test_configuration_written_beforehand_is_no_strange_thing(tmp_path):
     (tmp_path / "state" / "config").mkdir(parents=True)
     (tmp_path / "state").chmod(0o700)
-    StateFolder.open(str(tmp_path / "state"))
+    assert StateFolder.open(str(tmp_path / "state")).path == str(tmp_path / "state")
 
 
 def test_root_folder_is_refused():

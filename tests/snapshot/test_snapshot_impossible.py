@@ -47,7 +47,8 @@ def test_a_device_that_keeps_what_is_written(tmp_path):
 
 
 def test_a_device_that_keeps_nothing_is_no_obstacle():
-    capture([PlanItem("file", "/dev/null")], is_secret=never)
+    taken = capture([PlanItem("file", "/dev/null")], is_secret=never)
+    assert [(node.path, node.saved) for node in taken.nodes] == [("/dev/null", False)]
 
 
 def test_the_running_kernel():

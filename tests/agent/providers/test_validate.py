@@ -79,7 +79,8 @@ def test_arguments_given_as_values_are_held_to_the_same():
 
 @given(st.text(alphabet=st.characters(codec=None), max_size=20))
 def test_whole_text_can_be_written(text):
-    validate.whole(text).encode()
+    assert validate.whole(text).encode().decode() == validate.whole(text)
+    assert validate.whole(validate.whole(text)) == validate.whole(text)
 
 
 def test_only_real_counts_count():
