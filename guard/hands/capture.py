@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from guard.hands.contents import impossible, read_file
 from guard.hands.environment import home
 from guard.hands.files import READ, Folder, Located, NoFolder, Unsafe, Walker, join, xattrs_of
-from guard.hands.metadata import MetadataLooker, read_metadata, seen
+from guard.hands.metadata import MetadataLooker, below_home, listed, read_metadata, seen
 from guard.hands.metadata import unreadable as _cannot_read
 from guard.metadata import wanted_of
 from guard.saved import (
@@ -131,8 +131,9 @@ def capture(
 
     Args:
         items: `file` (a folder with all that is below it; a link with what it points to) or, not beside these,
-            `path` (exactly that real path); the kinds of `guard.metadata`, of which the content is not kept; of other
-            kinds those that are in `outputs` count as saved, the rest is said in `unsaved`.
+            `path` (exactly that real path); `file-glob` (what the pattern lists, each as a `file`); the kinds of
+            `guard.metadata`, of which the content is not kept; of other kinds those that are in `outputs` count as
+            saved, the rest is said in `unsaved`.
         outputs: what commands and services said, captured by the caller.
         unread: why others, by kind and name, could not be read.
         leave_out: paths that a person chose not to save (`--no-snapshot-of`).
@@ -145,17 +146,25 @@ def capture(
         f"the state of {item.object if item.kind == 'state' else f'{item.kind} {item.object}'} is not saved"
         + (f" ({why})" if (why := unread.get((item.kind, item.object))) else "")
         for item in items
-        if item.kind not in ("file", "path") and wanted_of(item.kind) is None and (item.kind, item.object) not in kept
+        if item.kind not in ("file", "file-glob", "path")
+        and wanted_of(item.kind) is None
+        and (item.kind, item.object) not in kept
     )
     recursive = not any(item.kind == "path" or item.kind.endswith("-path") for item in items)
     looker = _Looker(limits or Limits(), recursive, leave_out)
     alone = MetadataLooker(limits or Limits(), looker.left_out)
+    unlisted: list[str] = []
     with Walker() as walker:
         for item in items:
             if item.kind == "path":
                 looker.add_exact(walker, item.object)
             elif item.kind == "file":
                 looker.add_root(walker, item.object)
+            elif item.kind == "file-glob":
+                names = listed(below_home(item.object, pattern=True))
+                unlisted += [] if names else [f"what {item.object} lists is not saved"]
+                for name in names:
+                    looker.add_root(walker, name)
             elif (wanted := wanted_of(item.kind)) is not None:
                 alone.add(walker, item.object, wanted)
         for path in alone.absent:
@@ -175,7 +184,7 @@ def capture(
         data_bytes=looker.data_bytes,
         recursive=recursive,
         outputs=tuple(outputs),
-        unsaved=(*unsaved, *alone.unsaved),
+        unsaved=(*unsaved, *unlisted, *alone.unsaved),
         left_out=looker.left_out,
         secrets=secrets,
         metadata_roots=tuple(path for path in alone.roots if looker.found[path].meta),

@@ -51,6 +51,20 @@ _KINDS = {
 }
 
 
+def listed(pattern: str) -> list[str]:
+    """What bash makes of a pattern; nothing where its patterns say more than ours do."""
+    if "[[" in pattern or "\\" in pattern or any(mark in pattern for mark in ("@(", "+(", "?(", "*(", "!(")):
+        return []
+    return sorted(glob.iglob(pattern.replace("[^", "[!")))
+
+
+def below_home(path: str, *, pattern: bool) -> str:
+    """The path with a leading `~` as the folder that it stands for."""
+    if path == "~" or path.startswith("~/"):
+        return (glob.escape(home()) if pattern else home()) + path[1:]
+    return path
+
+
 class MetadataLooker:
     """Finds the paths that plan items mean, and how they are now but for attributes and flags (`read_metadata`)."""
 
@@ -69,13 +83,12 @@ class MetadataLooker:
 
     def add(self, walker: Walker, path: str, wanted: Wanted) -> None:
         """Adds what one plan item names. Raises SnapshotImpossible."""
-        if path == "~" or path.startswith("~/"):
-            path = (glob.escape(home()) if wanted.pattern else home()) + path[1:]
+        path = below_home(path, pattern=wanted.pattern)
         if not path.startswith("/"):
             raise impossible(path, "is not an absolute path")
         names = [path]
         if wanted.pattern:
-            names = self._listed(path) or [path] * os.path.lexists(path)
+            names = listed(path) or [path] * os.path.lexists(path)
             if not names:
                 self.unsaved.append(f"what {path} lists is not saved")
         for name in names:
@@ -84,12 +97,6 @@ class MetadataLooker:
         while self._led_to:
             link = self._led_to.pop()
             self._named(walker, link.path, _target_of(link), alone, 1)
-
-    def _listed(self, pattern: str) -> list[str]:
-        """As bash expands it; nothing where its patterns say more than ours do."""
-        if "[[" in pattern or "\\" in pattern or any(mark in pattern for mark in ("@(", "+(", "?(", "*(", "!(")):
-            return []
-        return sorted(glob.iglob(pattern.replace("[^", "[!")))
 
     def _is_left_out(self, path: str) -> bool:
         return any(path == left or path.startswith(left + "/") for left in self._left_out)

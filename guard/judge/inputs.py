@@ -8,7 +8,7 @@ named here without need costs a second question at worst; one that is forgotten 
 from guard.judge import paths
 from guard.judge.families import PROGRAMS
 from guard.judge.levels import R0, R2
-from guard.judge.program import lookup
+from guard.judge.program import MOST_FOLDERS, lookup
 from guard.judge.shell.syntax import Expansion
 
 TYPE_CHECKING = False
@@ -114,7 +114,7 @@ def inputs(judge: "Judge", command: str) -> "tuple[tuple[str, str], ...]":
         found.file(place)
     for word in judge.lists:
         found.listing(word)
-    if len(judge.cwds) >= 8:
+    if len(judge.cwds) >= MOST_FOLDERS:
         found.add("unbound", "relative names: it changes its folder too often")
     if "opaque" in judge.flags and any(finding[1] in ("shell.syntax", "shell.unread") for finding in judge.findings):
         found.add("unbound", "a part that could not be read")

@@ -1,7 +1,7 @@
 """One program and one command with it, as families of programs see them: `Program`, `Call`, `Ran`, `lookup`."""
 
 from guard.judge.levels import R0, R1, R2
-from guard.judge.touches import read_path, write_path
+from guard.judge.touches import INCOMPLETE, read_path, write_path
 from guard.judge.values import literal_of
 
 TYPE_CHECKING = False
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from guard.judge.engine import Judge
     from guard.judge.shell.syntax import Assign, Redirect, Word
     from guard.types import Span
+
+
+MOST_FOLDERS = 8
+"""So many folders that a text may be in are followed: where it starts, and the last ones."""
 
 
 class Program:
@@ -101,6 +105,14 @@ class Call:
     def value(self, word: "Word") -> "str | None":
         return literal_of(self.judge, word)
 
+    def enters(self, folder: "Word | None") -> None:
+        """What follows may run in this folder; None: in one that the text does not tell."""
+        judge = self.judge
+        value = None if folder is None else self.value(folder)
+        judge.cwds.extend(["*"] if value is None else dict.fromkeys(judge.places(value)))
+        if len(judge.cwds) > MOST_FOLDERS:
+            del judge.cwds[1 : 1 - MOST_FOLDERS]
+
     def reads(self, word: "Word | None") -> None:
         """Reads this file's content."""
         if word is None:
@@ -124,6 +136,16 @@ class Call:
         if word is not None:
             span = word.span if word.span != (0, 0) else self.span
             write_path(self.judge, word, span, self.name, level=level, deletes=deletes, appends=appends, saves=saves)
+
+    def makes_beside(self, word: "Word", ending: str, *, instead_of: str = "") -> None:
+        """Makes another file, named as this one and `ending`, in place of its own ending where one is given."""
+        judge = self.judge
+        name = self.value(word)
+        if name is None or "/" in ending or "*" in ending or not name.endswith(instead_of):
+            judge.flags.add(INCOMPLETE)
+        else:
+            whole = name[: len(name) - len(instead_of)] + ending
+            judge.plan.extend(("file", place) for place in judge.places(whole))
 
     def peer(self, host: str, port: int, protocol: str) -> None:
         """Talks to this host; makes the decision depend on whether a person named it (law 10)."""

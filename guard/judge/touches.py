@@ -4,6 +4,9 @@ from guard.judge import paths
 from guard.judge.levels import R1, R2, R3
 from guard.judge.values import values_of
 
+INCOMPLETE = "names-unknown"
+"""Flag: not everything that changes is in the plan, because the text does not tell its name or its folder."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from guard.judge.engine import Judge
@@ -46,6 +49,10 @@ def write_path(
 ) -> None:
     """A file that is created, changed or (with `deletes`) removed."""
     values = values_of(judge, word)
+    if word.globs and word.value is not None:
+        if saves == "file" and word.value[0] in "*?[":
+            judge.flags.add(INCOMPLETE)  # a name that it lists may be read as an option
+        saves = f"{saves}-glob"
     if values is None:
         shape = word.shape
         if not shape.startswith(("/", "~")) or shape.startswith("*"):
@@ -58,7 +65,7 @@ def write_path(
         level = max(level, R2)
     for value in values:
         for place in judge.places(value):
-            _write_place(judge, place, span, by, level, deletes, f"{saves}-glob" if word.globs else saves)
+            _write_place(judge, place, span, by, level, deletes, saves)
 
 
 def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, deletes: bool, saves: str) -> None:
@@ -89,5 +96,7 @@ def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, 
         what = "removes" if deletes else "writes"
         judge.note(level, "path.delete" if deletes else "path.write", f"{what} {place} ({by})", span, "docs/judging.md")
     judge.effects.append(("delete" if deletes else "write", place))
-    if not any(char in place for char in "*?[") or saves == "times-glob":
+    if place.startswith("*/") or (not saves.endswith("-glob") and any(char in place for char in "*?[")):
+        judge.flags.add(INCOMPLETE)
+    else:
         judge.plan.append((saves, place))

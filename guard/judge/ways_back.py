@@ -1,19 +1,31 @@
 """Whether what a command does comes back: `yes` · `partial` · `no`."""
 
-from guard.judge.families.metadata import INCOMPLETE, PROGRAMS
+from guard.judge.families.metadata import PROGRAMS
 from guard.judge.levels import R1, R2
+from guard.judge.touches import INCOMPLETE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from guard.judge.engine import Judge
 
-_WHOLE = frozenset(f"{name}.run" for name in PROGRAMS)
+_WHOLE = frozenset(f"{name}.run" for name in PROGRAMS) | {"files.rm.glob", "path.delete", "path.write"}
 """Findings of R2 whose every effect is in the plan."""
 
-_OTHER_ROOTS = frozenset(
-    ("chroot", "nsenter", "unshare", "bwrap", "firejail", "proot", "fakechroot", "arch-chroot", "systemd-nspawn")
+_OTHERWISE = frozenset(
+    (
+        "shopt",
+        "chroot",
+        "nsenter",
+        "unshare",
+        "bwrap",
+        "firejail",
+        "proot",
+        "fakechroot",
+        "arch-chroot",
+        "systemd-nspawn",
+    )
 )
-"""Below these a path may be another one than the one that was saved."""
+"""With these a path may be another one than the one that was saved, or a pattern list more."""
 
 
 def reversible(judge: "Judge", planned: bool) -> str:
@@ -21,7 +33,7 @@ def reversible(judge: "Judge", planned: bool) -> str:
     level = judge.level
     if level < R1:
         return "yes"
-    whole = planned and INCOMPLETE not in judge.flags and _OTHER_ROOTS.isdisjoint(judge.programs)
+    whole = planned and INCOMPLETE not in judge.flags and _OTHERWISE.isdisjoint(judge.programs)
     if level == R1:
         return "yes" if whole else "partial"
     if level > R2 or not planned:

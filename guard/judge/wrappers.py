@@ -46,7 +46,7 @@ EXAMPLES = {
 class Wrapper(Program):
     """A program whose words after its options are another command."""
 
-    __slots__ = ("grammar", "skip", "level", "text", "assigns", "bare", "before", "joins", "flags")
+    __slots__ = ("grammar", "skip", "level", "text", "assigns", "bare", "before", "joins", "flags", "folders")
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class Wrapper(Program):
         before: "Callable[[Call, Parsed], None] | None" = None,
         joins: bool = False,
         flags: "tuple[str, ...]" = (),
+        folders: "tuple[str, ...]" = (),
     ) -> None:
         self.plain = plain
         self.grammar = Grammar("posix " + options)
@@ -75,6 +76,8 @@ class Wrapper(Program):
         self.joins = joins
         """The words are joined and given to a shell (watch, ssh)."""
         self.flags = flags
+        self.folders = folders
+        """Options whose value is the folder that the command runs in."""
 
     def judge(self, call: Call) -> None:
         parsed = self.grammar.parse(call.args)
@@ -85,6 +88,9 @@ class Wrapper(Program):
             call.note(R2, f"{call.name}.unknown-option", f"{word.shape} is not a known option", word, "law 2")
         if self.level:
             call.note(self.level, f"{call.name}.run", self.text or f"{call.name} changes how a program runs")
+        for option in parsed.options:
+            if option.name in self.folders:
+                call.enters(option.value)
         words = list(call.args[parsed.rest :])
         if self.before is not None:
             self.before(call, parsed)
@@ -158,6 +164,8 @@ def _sudo(call: Call, parsed: Parsed) -> None:
     if any(option.name in ("-i", "-s") for option in parsed.options):
         rest = call.args[parsed.rest :]
         call.flag("shell")
+        if parsed.has("-i"):
+            call.enters(None)  # the other user's home
         if not rest:
             call.note(R2, "sudo.shell", "opens a shell of another user")
 
@@ -170,7 +178,7 @@ SUDO = Wrapper(
     "-P,--preserve-groups -p,--prompt: -R,--chroot:!R2 -r,--role: -S,--stdin -s,--shell "
     "-T,--command-timeout: -t,--type: "
     "-U,--other-user: -u,--user: -V,--version -v,--validate --help -N,--no-update",
-    assigns=True, bare=0, plain=False, before=_sudo, flags=("privilege",),
+    assigns=True, bare=0, plain=False, before=_sudo, flags=("privilege",), folders=("-D",),
 )  # fmt: skip
 DOAS = Wrapper("-L -n -s!R2 -a: -C: -u:", plain=False, flags=("privilege",))
 PKEXEC = Wrapper("--user: --disable-internal-agent --keep-cwd", plain=False, flags=("privilege",))
@@ -182,6 +190,8 @@ def _su(call: Call) -> None:
         "-w,--whitelist-environment: -f,--fast -u,--user: -T,--no-pty --session-command: --help --version"
     ).parse(call.args)
     call.flag("privilege")
+    if parsed.has("-") or any(word.value == "-" for word in parsed.operands):
+        call.enters(None)  # the other user's home
     codes = [option for option in parsed.options if option.name in ("-c", "--session-command")]
     for option in codes:
         call.code(option.value)
@@ -223,10 +233,15 @@ def _env_split(call: Call, parsed: Parsed) -> None:
                     call.argv([*words, *rest], stdin=call.stdin)
 
 
+def _unit_folder(call: Call, parsed: Parsed) -> None:
+    if not any(parsed.has(name) for name in ("--working-directory", "-d", "--scope")):
+        call.enters(None)  # `/` for the system's manager, the home for a user's (systemd-run(1))
+
+
 ENV = Wrapper(
     "-i,-,--ignore-environment -u,--unset: -C,--chdir: -S,--split-string: -0,--null -v,--debug --block-signal? "
     "--default-signal? --ignore-signal? --list-signal-handling --help --version -a,--argv0:",
-    assigns=True, bare=0, before=_env_split,
+    assigns=True, bare=0, before=_env_split, folders=("-C",),
 )  # fmt: skip
 
 
@@ -412,11 +427,11 @@ PROGRAMS: dict[str, Program] = {
         "-r,--map-root-user -c,--map-current-user "
         "--mount-proc? --map-user: --map-group: --map-auto --propagation: --setgroups: -R,--root: "
         "-w,--wd: -S,--setuid: -G,--setgid: --kill-child? " "--keep-caps -h -V", level=R2,
-        text="starts a program in other namespaces", plain=False,),
+        text="starts a program in other namespaces", plain=False, folders=("-w",),),
     "nsenter": Wrapper("-a,--all -t,--target: -m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -C,--cgroup? "
         "-U,--user? -T,--time? -S,--setuid: "
         "-G,--setgid: --preserve-credentials -r,--root? -w,--wd? -F,--no-fork -Z,--follow-context "
-        "-W,--wdns: -e,--env -h -V", level=R2, text="enters another namespace", plain=False,),
+        "-W,--wdns: -e,--env -h -V", level=R2, text="enters another namespace", plain=False, folders=("-w", "-W"),),
     "systemd-run": Wrapper(
         "--user --system --scope -u,--unit: -p,--property: --description: --slice: --slice-inherit "
         "-r,--remain-after-exit --send-sighup "
@@ -426,7 +441,8 @@ PROGRAMS: dict[str, Program] = {
         "--on-unit-inactive: --on-calendar: --on-clock-change "
         "--on-timezone-change --path-property: --socket-property: --timer-property: -M,--machine: "
         "-H,--host: --no-ask-password -h,--help --version " "--expand-environment:", level=R2,
-        text="starts a unit outside of this command's reach", plain=False,),
+        text="starts a unit outside of this command's reach", plain=False, folders=("--working-directory",),
+        before=_unit_folder,),
     "systemd-inhibit": Wrapper("--what: --who: --why: --mode: --list --no-pager --no-legend", level=R1, plain=False),
     "firejail": Wrapper("", level=R2, plain=False),
     "bwrap": Wrapper("", level=R2, plain=False),

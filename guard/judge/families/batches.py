@@ -87,7 +87,7 @@ _PARALLEL = Grammar(
     "--tag --line-buffer,--lb --no-run-if-empty,-r -u,--ungroup --group --will-cite --pipe --block: "
     "--load: --memfree: --nice: "
     "--citation!R2 --joblog:!write --results:!write --resume --tmpdir: -S,--sshlogin:!R2 "
-    "--sshloginfile:!R2 --env: --wd:,--workdir: "
+    "--sshloginfile:!R2 --env: --wd,--workdir: "
     "--transferfile:!R2 --return:!R2 --cleanup!R2 --tmux!R2 --shuf --max-lines: --help --version "
     "--plain --silent --xargs --trim: --tagstring:"
 )  # fmt: skip
@@ -108,6 +108,8 @@ def _parallel(call: Call) -> None:
             inputs[-1].append(word)
         else:
             command.append(word)
+    if parsed.has("--wd"):
+        call.enters(parsed.value("--wd"))
     if not command:
         if inputs:
             for word in inputs[0]:

@@ -7,6 +7,7 @@ from guard.judge.options import Grammar, Parsed
 from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
+from guard.judge.touches import INCOMPLETE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -270,6 +271,21 @@ def _truncate(call: Call, parsed: Parsed) -> None:
         call.writes(word, level=R3)
 
 
+_ENDINGS = {
+    **dict.fromkeys(("gzip", "gunzip", "pigz"), ".gz"),
+    **dict.fromkeys(("bzip2", "bunzip2", "pbzip2"), ".bz2"),
+    **dict.fromkeys(("xz", "unxz", "pixz"), ".xz"),
+    **dict.fromkeys(("zstd", "unzstd"), ".zst"),
+    **dict.fromkeys(("lzma", "unlzma"), ".lzma"),
+    "lz4": ".lz4",
+    "lzop": ".lzo",
+    "compress": ".Z",
+    "uncompress": ".Z",
+    "brotli": ".br",
+}
+"""What each puts behind a name, or takes from it."""
+
+
 def _compress(call: Call, parsed: Parsed) -> None:
     if not parsed.operands and not parsed.options and call.stdin is None:
         call.note(R1, f"files.{call.name}", "has nothing to read")
@@ -286,8 +302,16 @@ def _compress(call: Call, parsed: Parsed) -> None:
             call.note(R1, f"{call.name}.write", "writes a file")
         return
     call.note(R1, f"files.{call.name}", f"{call.name} replaces files")
+    unpacks = parsed.has("-d") or "un" in call.name
+    ending = _ENDINGS.get(call.name, "") if not any(parsed.has(name) for name in ("-S", "-r", "-o")) else ""
     for word in parsed.operands:
         call.writes(word)
+        if not ending:
+            call.judge.flags.add(INCOMPLETE)
+        elif unpacks:
+            call.makes_beside(word, "", instead_of=ending)
+        else:
+            call.makes_beside(word, ending)
 
 
 def _unzip(call: Call, parsed: Parsed) -> None:

@@ -6,6 +6,7 @@ Source: chmod(1), chown(1), chgrp(1), setfacl(1), setfattr(1), setcap(8), chattr
 from guard.judge.levels import R2
 from guard.judge.options import Grammar
 from guard.judge.program import Call, Program
+from guard.judge.touches import INCOMPLETE
 from guard.judge.values import values_of
 
 TYPE_CHECKING = False
@@ -19,9 +20,6 @@ EXAMPLES = {
     "R2": ("chmod 600 f", "chown root f", "chmod -R 755 /srv", "chgrp x f", "setfacl -m u:x:r f", "chattr +i f",
         "setcap cap_net_raw+ep f", "setfattr -n user.x -v y f", "chcon -t t f", "restorecon -R /srv", "chmod -x f"),
 }  # fmt: skip
-
-INCOMPLETE = "names-unknown"
-"""A flag of the judge: something of what is changed is not in the plan."""
 
 _ANY = Grammar("")
 _MODE_LETTERS = frozenset("rwxXstugoa,+=01234567")

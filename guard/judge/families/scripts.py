@@ -65,6 +65,9 @@ def _sed(call: Call) -> None:
         call.flag("options-from-expansion")
     for word in operands:
         if inplace:
+            for option in parsed.options:
+                if option.name in ("-i", "-I") and option.value is not None:
+                    call.makes_beside(word, option.value.shape)  # a backup (sed(1), -i SUFFIX)
             call.writes(word)
         else:
             call.reads(word)

@@ -121,6 +121,8 @@ def find(call: Call) -> None:
                 call.opaque("an action without a command", word)
             else:
                 call.judge.found = _below(call, paths)
+                if value.endswith("dir"):
+                    call.enters(None)
                 call.argv(inner)
                 call.judge.found = None
                 if opens(call, inner[0].value):
@@ -150,7 +152,8 @@ def _below(call: Call, paths: "list[Word]") -> "tuple[str, list[tuple[str, str]]
         return None
     kind = "-tree" if _meets_no_links(values) else "-tree-links"
     starts = [(word.value or "", "-glob" if word.globs else "") for word in paths] or [(".", "")]
-    return _prefix(paths), [(kind + ending, start) for start, ending in starts]
+    # Told against the folders of now: an action of -execdir runs elsewhere.
+    return _prefix(paths), [(kind + ending, place) for start, ending in starts for place in call.judge.places(start)]
 
 
 def _meets_no_links(values: "list[str | None]") -> bool:

@@ -28,13 +28,9 @@ def _cd(call: Call) -> None:
     if not operands:
         judge.cwds.append("~")
         return
-    value = call.value(operands[0])
-    if value is None:
-        judge.cwds.append("*")
-    elif value != "-":
-        judge.cwds.extend(dict.fromkeys(judge.places(value)))
-    if len(judge.cwds) > 8:
-        del judge.cwds[1:-7]
+    back = operands[0].value == "-"
+    if not back or len(judge.cwds) < 2:  # where a text has been is on the list already
+        call.enters(None if back else operands[0])
 
 
 def _eval(call: Call) -> None:

@@ -1,0 +1,46 @@
+"""Which files are saved before they change: patterns, folders that a command goes to, what is made beside a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from guard.judge.classify import check
+
+CWD = "/srv/w"
+WHOLE = {
+    "rm f": ["file /srv/w/f"],
+    "rm ./*.log": ["file-glob /srv/w/*.log"],
+    "rm /var/tmp/a*.gz b": ["file-glob /var/tmp/a*.gz", "file /srv/w/b"],
+    "sed -i s/a/b/ ./*.conf": ["file-glob /srv/w/*.conf"],
+    "sed -i.bak s/a/b/ f": ["file /srv/w/f", "file /srv/w/f.bak"],
+    "gzip f": ["file /srv/w/f", "file /srv/w/f.gz"],
+    "xz -9 f": ["file /srv/w/f", "file /srv/w/f.xz"],
+    "gunzip f.gz": ["file /srv/w/f", "file /srv/w/f.gz"],
+    "zstd -d f.zst": ["file /srv/w/f", "file /srv/w/f.zst"],
+    "env -C /opt rm x": ["file /opt/x", "file /srv/w/x"],
+    "env --chdir=sub rm x": ["file /srv/w/sub/x", "file /srv/w/x"],
+    "sudo -D /opt rm x": ["file /opt/x", "file /srv/w/x"],
+    "sudo --chdir /opt env -C sub rm x": [
+        "file /opt/sub/x", "file /opt/x", "file /srv/w/sub/x", "file /srv/w/x"],
+    "parallel --wd /opt rm ::: x": ["file /opt/x", "file /srv/w/x"],
+    "cd /opt; cd -; rm x": ["file /opt/x", "file /srv/w/x"],
+    "su - bob -c 'rm /opt/x'": ["file /opt/x"],
+}  # fmt: skip
+PARTIAL = (
+    *('cd "$D" && rm x', "cd - && rm x", "sudo -i rm x", "su - bob -c 'rm x'", "su -l bob -c 'rm x'"),
+    *("runuser -l bob -c 'rm x'", "find /opt -execdir rm x \\;", "systemd-run rm x", "unshare -w /opt rm x"),
+    *("nsenter -t 1 -w/opt rm x", "rm *", "rm *.log", "shopt -s dotglob; rm ./*", "gzip ./*.log", "gzip -S .z f"),
+    *("gzip -r d", "gunzip f", "sed -i.bak s/a/b/ ./*.conf", "sed -i'bak/*' s/a/b/ f", 'rm f "/srv/$X/"*.log'),
+)
+
+
+@pytest.mark.parametrize("command", WHOLE)
+def test_all_that_changes_is_saved(command):
+    judged = check(command, cwd=CWD)
+    assert sorted(f"{item.kind} {item.object}" for item in judged.snapshot_plan) == sorted(WHOLE[command])
+    assert judged.reversible == "yes"
+
+
+@pytest.mark.parametrize("command", PARTIAL)
+def test_what_the_text_does_not_tell_is_no_whole_way_back(command):
+    assert check(command, cwd=CWD).reversible != "yes"
