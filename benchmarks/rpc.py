@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -163,6 +164,58 @@ def malformed(home: str, count: int) -> None:
     print(f"malformed lines            {errors} of {count} answered in {took:.1f} s, then a prompt: {answer!r}")
 
 
+SEEDS = (
+    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}',
+    '{"jsonrpc":"2.0","id":"ü","method":"echo","params":{"a":[1.5,null,"\u2028"]}}'.encode(),
+    b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}',
+    b'{"jsonrpc":"2.0","id":"srv-1","result":{"answer":"approve"}}',
+    b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"nope"}]',
+)
+
+
+def spoiled(chance: random.Random) -> bytes:
+    """A frame with a few bytes changed, taken out or put in; now and then cut or doubled."""
+    line = bytearray(chance.choice(SEEDS))
+    for _ in range(chance.randint(1, 6)):
+        at = chance.randrange(len(line) + 1)
+        match chance.randrange(4):
+            case 0 if at < len(line):
+                line[at] = chance.randrange(256)
+            case 1:
+                del line[at : at + chance.randint(1, 8)]
+            case 2:
+                line[at:at] = chance.randbytes(chance.randint(1, 8))
+            case _:
+                line[at:at] = chance.choice(SEEDS)
+    return bytes(line).replace(b"\n", b" ")
+
+
+def not_strict(name: str) -> None:
+    raise SystemExit(f"{name} is no JSON")
+
+
+def fuzz(home: str, count: int) -> None:
+    """Prints that every spoiled line got at most one strict line, and that a ping is answered after each thousand."""
+    server = Server([sys.executable, str(ROOT / "tests" / "rpc" / "echo_server.py"), "batches"], home)
+    chance, answers, began = random.Random(8), 0, time.perf_counter()
+    assert server.process.stdout
+    for sent in range(1000, count + 1, 1000):
+        block = (
+            b"".join(spoiled(chance) + b"\n" for _ in range(1000)) + json.dumps({**PING, "id": f"end-{sent}"}).encode()
+        )
+        threading.Thread(target=server.send, args=(block + b"\n",)).start()
+        while True:
+            message = json.loads(server.process.stdout.readline(), parse_constant=not_strict)
+            if isinstance(message, dict) and message.get("id") == f"end-{sent}":
+                break
+            answers += 1
+        if answers > sent:
+            raise SystemExit(f"{answers} answers to {sent} lines")
+    size, took = server.memory_kib() / 1024, time.perf_counter() - began
+    server.close()
+    print(f"{count} spoiled lines      {answers} answers, each strict; {took:.0f} s, {size:.1f} MB at the end")
+
+
 def requests(home: str, count: int) -> None:
     """Prints the memory over so many requests that each get a thread."""
     server = Server([sys.executable, str(ROOT / "tests" / "rpc" / "echo_server.py")], home)
@@ -200,6 +253,7 @@ def main() -> None:
     parser.add_argument("--peer", help="a Python that has agent-client-protocol")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--fuzz", type=int, default=100_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opsagent-bench-") as folder:
         home = f"{folder}/home"
@@ -207,6 +261,7 @@ def main() -> None:
         starts(home, options.rounds, options.peer or peer_in(folder))
         pings_during_a_turn(home, 1000)
         malformed(home, 10_000)
+        fuzz(home, options.fuzz)
         requests(home, options.requests)
 
 
