@@ -155,6 +155,7 @@ def test_each_layer_alone_stops_what_the_table_says(by_layer):
     assert {name: got for name, got in found.items() if not wanted[name] <= set(got)} == {}
 
 
+@pytest.mark.guarantee("G-R0-ONE-RIGHT")
 @pytest.mark.parametrize("profile", EXACT)
 def test_a_further_right_lets_no_change_through(by_layer, profile):
     through = {name for name, effect in by_layer[profile].items() if effect}

@@ -119,6 +119,7 @@ print("fine")
 """
 
 
+@pytest.mark.guarantee("G-R0-ONE-RIGHT")
 def test_netadm_lists_every_firewall_as_outside_and_changes_none(run):
     if os.geteuid():
         refused = run("iptables -S", profile="netadm")
@@ -194,6 +195,7 @@ def test_observe_kills_nobody_and_closes_no_socket(run, sleeper):
     assert pathlib.Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.guarantee("G-R0-ONE-RIGHT")
 @pytest.mark.parametrize("profile", EXACT)
 @pytest.mark.parametrize(
     "command",

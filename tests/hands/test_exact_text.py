@@ -6,6 +6,8 @@ import shlex
 import subprocess
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from guard.exact import PROGRAMS, profile_for, read_exact
 from guard.judge.families import PROGRAMS as JUDGED
@@ -119,3 +121,18 @@ def test_a_program_whose_other_verbs_need_more_is_exact_for_some_of_them_only():
     assert read_exact("nvme id-ctrl /dev/nvme0 | head") is not None
     assert read_exact("nvme smart-log /dev/nvme0") is None
     assert read_exact("smartctl -a /dev/sda") is None
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["lsof", "-i", " ", "  ", "'", '"', "a", "=", ":", "|", ">", "2", "&", "1", "/dev/null", "$", "\\"]
+        )
+    )
+)
+def test_whatever_is_read_has_the_words_that_a_shell_would_split(parts):
+    text = "lsof " + "".join(parts)
+    exact = read_exact(text)
+    if exact is None or exact.rest or ">" in text:
+        return
+    assert list(exact.argv) == shlex.split(text)
