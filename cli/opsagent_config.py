@@ -100,8 +100,8 @@ def _show(*, origin: bool, as_json: bool) -> int:
         return 0
     for row in rows:
         tail = f"   # {', '.join(row.origins)}" if origin else ""
-        shown = f"{row.name} = {_worded(_clean(row.value, redact))}"
-        write((visible(shown) if row.name == _NAMES_ONLY else safe(shown)) + safe(tail) + "\n")
+        setting = f"{row.name} = {_worded(_clean(row.value, redact))}"
+        write((visible(setting) if row.name == _NAMES_ONLY else safe(setting)) + safe(tail) + "\n")
     _complain(problems)
     return 0
 
