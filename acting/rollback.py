@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from acting.world import Guard
     from guard.ledger.plans import SnapshotPlan
-    from guard.saved import Limits, Manifest, RollbackPlan, SavedOutput, Step, StepResult
+    from guard.saved import Limits, Manifest, RollbackPlan, Step, StepResult
     from guard.types import Request
 
 
@@ -131,7 +131,7 @@ def plan(of: str, world: Guard, *, overruled: Iterable[str] = (), leave_conflict
     now = survey_of(manifest)
     unfinished = _unfinished(manifest.id, world)
     chosen = tuple(dict.fromkeys(overruled))
-    names = frozenset(_label(output) for output in manifest.outputs)
+    names = frozenset(manifest.states)
     found = rollback_plan(
         of,
         manifest,
@@ -158,7 +158,7 @@ def _with_states(plan: RollbackPlan, manifest: Manifest, overruled: list[str], w
     from acting import states
     from guard.ledger.plans import with_states
 
-    if not any(output.kind in ("service", "state") for output in manifest.outputs):
+    if not manifest.states:
         return plan
     units = any(step.path.startswith("/etc/systemd/") for step in plan.work)
     with world.ledger.snapshots.contents(manifest) as pack:
@@ -176,10 +176,6 @@ def _with_states(plan: RollbackPlan, manifest: Manifest, overruled: list[str], w
             f"{wrong[0]} is not in conflict", not_done="nothing was changed", hint=f"opsx rollback {plan.of}"
         )
     return with_states(plan, found, overruled)
-
-
-def _label(output: SavedOutput) -> str:
-    return f"service {output.name}" if output.kind == "service" else output.name
 
 
 def differences(plan: RollbackPlan, world: Guard) -> tuple[tuple[Step, str], ...]:

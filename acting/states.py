@@ -21,7 +21,7 @@ from guard.errors import GuardError, StateDamaged
 from guard.hands.environment import build_environment
 from guard.hands.services import NOT_INSTALLED, Said, Unreadable, family_of
 from guard.quoting import quoted
-from guard.saved import CONFLICTS, Output, State, StateStep, StepResult
+from guard.saved import CONFLICTS, Output, State, StateStep, StepResult, label_of
 from guard.types import Actor, Level, Profile, Verdict
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def stays(outputs: Iterable[Output]) -> tuple[tuple[str, str], ...]:
         family, _ = known
         missing = [family.stays] if family.stays else []
         missing += [] if family.proven else ["way back: not proven here"]
-        found.append((_label(output.kind, output.name), "; ".join(missing)))
+        found.append((label_of(output.kind, output.name), "; ".join(missing)))
     return tuple(found)
 
 
@@ -324,10 +324,6 @@ def _word(value: object) -> object:
     if value is True or value is False:
         return "yes" if value else "no"
     return "none" if value is None or value == [] else value
-
-
-def _label(kind: str, name: str) -> str:
-    return f"service {name}" if kind == "service" else name
 
 
 def _rank(step: StateStep) -> int:

@@ -32,6 +32,7 @@ def listed_object(listed: Listed, redact: Callable[[str], str]) -> dict[str, Any
         "paths": len(manifest.nodes),
         "pack_bytes": manifest.pack_bytes,
         "roots": [redact(root) for root in manifest.named[:LISTED_NODES]],
+        "states": [redact(name) for name in manifest.states],
     }
 
 

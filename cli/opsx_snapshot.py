@@ -127,8 +127,9 @@ def list_all(parsed: Parsed, words: list[str]) -> int:
             write(f"! {one.id:14} {safe(one.problem)}\n")
             continue
         manifest = one.manifest
-        roots = ", ".join(one_line(root) for root in manifest.named[:3])
-        more = f" and {len(manifest.named) - 3} more" if len(manifest.named) > 3 else ""
+        names = (*manifest.named, *manifest.states)
+        roots = ", ".join(one_line(name) for name in names[:3])
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         size = f"{len(manifest.nodes)} paths, {manifest.pack_bytes:,} bytes"
         write(f"  {one.id:14} {manifest.at[:19]}Z  {manifest.execution or manifest.reason:14} {size}: {roots}{more}\n")
     if not listed:

@@ -234,6 +234,11 @@ class Step:
     """All names of the same file in the snapshot, when there are several; the first is written, the others join it."""
 
 
+def label_of(kind: str, name: str) -> str:
+    """How a state that is no file is named to people, and in `--overrule`."""
+    return f"service {name}" if kind == "service" else name
+
+
 @dataclass(frozen=True, slots=True)
 class StateStep:
     """One state of a rollback plan that is no file."""
@@ -261,8 +266,8 @@ class StateStep:
 
     @property
     def label(self) -> str:
-        """How it is named to people, and in `--overrule`."""
-        return f"service {self.name}" if self.kind == "service" else self.name
+        """As `label_of`."""
+        return label_of(self.kind, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,6 +428,11 @@ class Manifest:
     sha256: str = ""
     """Of the manifest's file; the log names it too."""
     blobs: dict[str, Blob] = field(default_factory=dict)
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Labels of the states in it that are no files."""
+        return tuple(label_of(one.kind, one.name) for one in self.outputs if one.kind in ("service", "state"))
 
     @property
     def hash_only(self) -> tuple[Node, ...]:
