@@ -8,9 +8,10 @@ import core
 import execution
 from capabilities.asking import ASK_TIMEOUT_S, answered, consent_of, later, settle
 from capabilities.ops import COMMAND, ID, NoSuchRecord, answer_schema
-from capabilities.questions import Wanted, require_approvable, resolution
+from capabilities.questions import resolution
 from capabilities.registry import JSON, BadArguments, Tool, hints_of, parameters
 from capabilities.shapes import stamp_object
+from capabilities.subjects import Wanted, require_approvable
 from dialogue.confirm import APPROVED, DENIED
 from guard.bound import DEFAULT_TTL_S, MIN_TTL_S, RESOLUTIONS
 from guard.errors import NotPermitted, UsageError

@@ -18,7 +18,8 @@ from guard.errors import ApprovalChanged, StateError
 
 if TYPE_CHECKING:
     from capabilities.call import Call
-    from capabilities.questions import Prepared, Wanted
+    from capabilities.questions import Prepared
+    from capabilities.subjects import Wanted
     from dialogue.confirm import Ask
     from execution import Guard
     from guard.bound import Stamp

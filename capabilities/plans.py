@@ -13,8 +13,9 @@ import core
 import execution
 from capabilities.asking import ASK_TIMEOUT_S, answered, because_of, consent_of, later, no_way_to_ask
 from capabilities.ops import COMMAND, answer_schema, exec_tool
-from capabilities.questions import Wanted, holds_words, prepared
+from capabilities.questions import holds_words, prepared
 from capabilities.registry import JSON, Tool, hints_of, parameters
+from capabilities.subjects import Wanted
 from dialogue.confirm import APPROVED, DENIED
 from guard.bound import DEFAULT_TTL_S, LIVE
 from guard.errors import ApprovalChanged, NotPermitted

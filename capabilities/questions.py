@@ -1,4 +1,4 @@
-"""From what was asked to what a person is shown: judges and binds a request as it is now, and puts the `Ask` together.
+"""From what was asked to what a person is shown: puts the `Ask` for a request together.
 
 Asks nobody and approves nothing; `cli.opsx_approve` and `capabilities.asking` do. Every way of asking shows this one.
 """
@@ -7,64 +7,36 @@ from __future__ import annotations
 
 import os
 import pwd
-import re
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-import core
-import execution
-from acting import approving, deadman, edit, rollback
-from capabilities.edit_words import change_words
-from capabilities.rollback_shapes import foreseen_words, kind_words, state_rows
+from acting import deadman
 from capabilities.sensitive import sensitive_parts
-from dialogue.confirm import COMMAND, FILE_CHANGE, RESOLVE, ROLLBACK, Ask
+from capabilities.subjects import subject_of
+from dialogue.confirm import FILE_CHANGE, RESOLVE, Ask
 from dialogue.screen import marked_spans, typeable
-from guard.bound import NO_OPTIONS
-from guard.errors import ApprovalChanged, NotApproved, NotPermitted, UsageError
-from guard.filechange import is_file_change
 from guard.ledger.answers import ToApprove
 from guard.ledger.entries import command_hmac
-from guard.redact import MASK
-from guard.types import Actor, Level, Verdict
+from guard.types import Actor, Level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from capabilities.subjects import Wanted
     from execution import Guard
-    from guard.bound import Binding, SnapshotOptions
-    from guard.ledger.approvals import KeptRequest
+    from guard.bound import Binding
     from guard.ledger.records import Execution
     from guard.types import Assessment, Request
 
-_HARMLESS = re.compile(r"[A-Za-z0-9_.,/+=@%^~:][A-Za-z0-9_.,/+=@%^~:-]*")
-"""What may be hidden as a secret: nothing that a shell acts on, no blank, no option."""
-MOST_PIECES = 20
 MOST_SHOWN = 60
 """Reasons, effects and gaps beyond this many are counted."""
 _FINGERPRINT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """One request to be approved."""
-
-    request: Request
-    options: SnapshotOptions = NO_OPTIONS
-    environ: Mapping[str, str] | None = None
-    """The asker's environment, as far as it was kept; None is this process's."""
-    id: str = ""
-    """`a-…`"""
-
-    @classmethod
-    def of_kept(cls, kept: KeptRequest) -> Wanted:
-        """What a kept request asks for, in its asker's environment and not in that of whoever answers."""
-        return cls(kept.request(), kept.options, kept.environ, kept.id)
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
-    """The same, judged and bound as everything is now."""
+    """A request, judged and bound as everything is now, and what a person is asked about it."""
 
     wanted: Wanted
     assessment: Assessment
@@ -86,7 +58,7 @@ class Prepared:
 
 
 def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_at: str = "") -> Prepared:
-    """Judges and binds a request.
+    """Judges and binds a request, and puts together what a person is asked about it.
 
     Args:
         force: what cannot be undone may be asked for.
@@ -94,75 +66,14 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
         expires_at: when an answer no longer counts; "" where whoever asks keeps the time.
     Raises:
         NotPermitted: it cannot be approved, or only with `--force`.
-        ApprovalChanged: it is a rollback, and its plan is another one by now.
+        NotApproved: it does not wait any more. ApprovalChanged: what it is about is something else by now.
         UsageError: it needs no approval. CannotRun: it could not be bound.
     """
     request = wanted.request
-    kind, shown, is_hidden = COMMAND, "", False
-    asked = rollback.asked(request.command) if wanted.id else None
-    details: tuple[str, ...] = ()
-    saved: tuple[str, ...]
-    not_saved: tuple[str, ...]
-    if is_file_change(request):
-        kind = FILE_CHANGE
-        change = _kept_change(wanted, guard)
-        assessment = change.assessment
-        require_approvable(assessment, force=force, request_id=wanted.id)
-        binding = edit.binding_of(change, guard)
-        saved, not_saved = foreseen_words(foreseen := rollback.foreseen(change.plan, guard))
-        saved_paths = foreseen.paths
-        shown, is_hidden = change_words(change, guard.redactor)
-    elif asked is not None:
-        kind = ROLLBACK
-        plan = execution.plan_rollback(
-            asked.of, guard, overruled=asked.overruled, leave_conflicts=asked.leave_conflicts
-        )
-        if execution.rollback_request(plan) != request.command:
-            raise ApprovalChanged(
-                f"what is there has changed since {wanted.id} was asked",
-                not_done="nothing was approved",
-                hint=f"opsx rollback {asked.of}",
-            )
-        assessment = execution.rollback_assessment(plan)
-        binding = rollback.binding_of(plan, request)
-        details = tuple(
-            row
-            for step, text in execution.rollback_differences(plan, guard)
-            for row in (f"{step.action} {step.path}", *(f"  {line}" for line in text.split("\n") if line))
-        )
-        details += tuple(row for step in plan.states for row in state_rows(step))
-        saved = tuple(kind_words(step.now) for step in plan.work if step.path not in plan.unkept)
-        saved_paths, not_saved = len(saved), plan.notes
-        saved += tuple(f"the state of {step.label}" for step in plan.state_work)
-        not_saved += tuple(f"{name} differs and cannot be put back" for name in plan.cannot_return)
-    else:
-        core.require_command(request.command)
-        core.require_target(request.target)
-        execution.require_cwd(request.cwd)
-        assessment = execution.assess(request, guard)
-        require_approvable(assessment, force=force, request_id=wanted.id)
-        binding = approving.bind(request, assessment, guard, wanted.options, wanted.environ)
-        foreseen = rollback.foreseen(approving.plan_of(request, assessment, wanted.options), guard)
-        saved, not_saved = foreseen_words(foreseen)
-        saved_paths = foreseen.paths
-    answers = guard.ledger.answers
-    unknown = answers.unresolved(request, assessment)
-    remarks = [
-        f"{run.id} began {run.started_at} and nobody knows how it ended; both touch {shared}: look first. "
-        "A yes says that you looked"
-        for run, shared in unknown
-    ]
-    if (denial := answers.denial_of(request, assessment)) is not None:
-        times = f" ({denial.count} times by now)" if denial.count > 1 else ""
-        remarks.append(f"you denied this at {denial.at}{times}" + (f": {denial.reason}" if denial.reason else ""))
-    if request.read_before:
-        remarks.append(f"proposed after reading: {request.read_before}")
-    if watched := deadman.words(assessment, guard):
-        remarks.append(watched)
-    if wanted.options.leave_out:
-        remarks.append(f"not saved, by the asker's own wish: {', '.join(wanted.options.leave_out)}")
-    if kind != FILE_CHANGE:
-        shown, is_hidden = _shown(request.command, guard)
+    subject = subject_of(wanted, guard, force=force)
+    assessment, binding, shown = subject.assessment, subject.binding, subject.shown
+    unknown = guard.ledger.answers.unresolved(request, assessment)
+    remarks = _remarks(wanted, assessment, unknown, guard)
     key = guard.ledger.answers.folder.key()
     redact = guard.redactor.text
     ask = Ask(
@@ -176,7 +87,7 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
         reasons=_counted([redact(reason.text) for reason in assessment.reasons if reason.level == assessment.level]),
         effects=_counted([redact(f"{effect.kind} {effect.object}".strip()) for effect in assessment.effects]),
         reversible=assessment.reversible,
-        snapshot_plan=_counted([redact(text) for text in saved]),
+        snapshot_plan=_counted([redact(text) for text in subject.saved]),
         not_bound=_counted([redact(text) for text in binding.unbound]),
         must_type=_object_of(assessment, redact=redact) if assessment.level == Level.R3 else "",
         why=redact(request.why),
@@ -185,15 +96,15 @@ def prepared(wanted: Wanted, guard: Guard, *, force: bool, holds: str, expires_a
         remarks=tuple(redact(text) for text in remarks),
         asked_by=_asker(request),
         holds=holds,
-        fingerprint=command_hmac(key, request.command)[:_FINGERPRINT] if is_hidden else "",
-        details=tuple(redact(text) for text in details),
-        saved_paths=saved_paths,
-        not_saved=_counted([redact(text) for text in not_saved]),
-        kind=kind,
+        fingerprint=command_hmac(key, request.command)[:_FINGERPRINT] if subject.is_hidden else "",
+        details=tuple(redact(text) for text in subject.details),
+        saved_paths=subject.saved_paths,
+        not_saved=_counted([redact(text) for text in subject.not_saved]),
+        kind=subject.kind,
         resolves=tuple(run.id for run, _ in unknown),
         sensitive=sensitive_parts(assessment),
         digest=binding.digest,
-        marked=_marked(request.command, shown, assessment) if kind != FILE_CHANGE else (),
+        marked=_marked(request.command, shown, assessment) if subject.kind != FILE_CHANGE else (),
     )
     return Prepared(wanted, assessment, binding, ask, tuple(run.id for run, _ in unknown))
 
@@ -203,21 +114,6 @@ def holds_words(ttl_s: int, uses: int = 1) -> str:
     minutes, seconds = divmod(ttl_s, 60)
     length = f"{ttl_s} s" if seconds else f"{minutes} min"
     return f"one run within {length}" if uses == 1 else f"{uses} runs within {length}"
-
-
-def require_approvable(assessment: Assessment, *, force: bool, request_id: str = "") -> None:
-    """Accepts what a person's yes can let run. Raises NotPermitted, or UsageError when it needs none."""
-    decision = assessment.decision
-    if decision.verdict == Verdict.RUN:
-        raise UsageError("this needs no approval", not_done="nothing was approved", hint="opsx exec -- CMD runs it")
-    if decision.verdict == Verdict.REFUSE and not decision.forceable:
-        raise NotPermitted(f"{decision.text}; no approval changes that", not_done="nothing was approved")
-    if assessment.level == Level.R3 and not force:
-        raise NotPermitted(
-            f"R3: {decision.text}",
-            not_done="nothing was approved",
-            hint=f"opsx approve --force {request_id or '-- CMD'}",
-        )
 
 
 def resolution(run: Execution, outcome: str, evidence: str, guard: Guard, *, expires_at: str) -> Ask:
@@ -252,34 +148,25 @@ def resolution(run: Execution, outcome: str, evidence: str, guard: Guard, *, exp
     )
 
 
-def _kept_change(wanted: Wanted, guard: Guard) -> edit.Edit:
-    """The kept file change as its file is now.
-
-    Raises:
-        NotApproved: it does not wait any more. ApprovalChanged: its file is another one by now.
-    """
-    kept = guard.ledger.request(wanted.id)
-    if kept is None:
-        raise NotApproved(f"{wanted.id} does not wait any more", not_done="nothing was approved", hint="opsx pending")
-    return edit.of_kept(wanted.request, guard.ledger.content(kept), guard)
-
-
-def _shown(command: str, guard: Guard) -> tuple[str, bool]:
-    """The command as it may stand on a screen, and whether something in it is hidden.
-
-    Hiding must not hide what would run. So only pieces that no shell acts on are hidden: the text around them with
-    harmless words in their place is the command.
-    """
-    text = guard.redactor.text(command)
-    if text == command:
-        return command, False
-    pieces = text.split(MASK)
-    if len(pieces) > MOST_PIECES:
-        return command, False
-    fitting = re.fullmatch(f"({_HARMLESS.pattern})".join(re.escape(piece) for piece in pieces), command)
-    if fitting is None:
-        return command, False
-    return text, True
+def _remarks(
+    wanted: Wanted, assessment: Assessment, unknown: tuple[tuple[Execution, str], ...], guard: Guard
+) -> list[str]:
+    """What a person should know before answering, beside what the request itself says."""
+    remarks = [
+        f"{run.id} began {run.started_at} and nobody knows how it ended; both touch {shared}: look first. "
+        "A yes says that you looked"
+        for run, shared in unknown
+    ]
+    if (denial := guard.ledger.answers.denial_of(wanted.request, assessment)) is not None:
+        times = f" ({denial.count} times by now)" if denial.count > 1 else ""
+        remarks.append(f"you denied this at {denial.at}{times}" + (f": {denial.reason}" if denial.reason else ""))
+    if wanted.request.read_before:
+        remarks.append(f"proposed after reading: {wanted.request.read_before}")
+    if watched := deadman.words(assessment, guard):
+        remarks.append(watched)
+    if wanted.options.leave_out:
+        remarks.append(f"not saved, by the asker's own wish: {', '.join(wanted.options.leave_out)}")
+    return remarks
 
 
 def _marked(command: str, shown: str, assessment: Assessment) -> tuple[tuple[int, int], ...]:

@@ -9,9 +9,9 @@ import execution
 from capabilities.approvals import not_approved
 from capabilities.asking import settle
 from capabilities.ops import ID, PATHS, READS, answer_schema, spelled
-from capabilities.questions import Wanted
 from capabilities.registry import JSON, Tool, hints_of, parameters
 from capabilities.rollback_shapes import created_object, plan_object, result_object
+from capabilities.subjects import Wanted
 from guard.errors import NotPermitted, UsageError
 from guard.types import Level, Mode, Status
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import core
 import execution
-from capabilities.questions import Wanted, holds_words, prepared
+from capabilities.questions import holds_words, prepared
 from capabilities.shapes import stamp_object
+from capabilities.subjects import Wanted
 from cli import plans, surroundings
 from cli.ask import TerminalConfirm, facts_of_terminal
 from cli.command_text import command_of

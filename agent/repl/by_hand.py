@@ -9,8 +9,8 @@ from capabilities.approvals import not_approved
 from capabilities.asking import settle
 from capabilities.call import Call
 from capabilities.ops import exec_tool
-from capabilities.questions import Wanted
 from capabilities.snapshots import rollback_tool
+from capabilities.subjects import Wanted
 from dialogue import events
 from dialogue.confirm import APPROVED
 from guard.bound import DEFAULT_TTL_S

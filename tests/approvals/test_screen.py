@@ -183,7 +183,8 @@ def test_what_cannot_be_typed_as_shown_is_not_asked_for(name, expected):
 
 def test_only_what_no_shell_acts_on_is_hidden_and_the_exact_bytes_have_a_fingerprint(tmp_path):
     from acting.world import Guard
-    from capabilities.questions import Wanted, prepared
+    from capabilities.questions import prepared
+    from capabilities.subjects import Wanted
     from guard.redact import Redactor
     from guard.types import Request
     from tests.fakes import FakeTarget, FixedClock

@@ -8,7 +8,8 @@ import os
 import pytest
 
 from capabilities.edit_words import change_words
-from capabilities.questions import Wanted, prepared
+from capabilities.questions import prepared
+from capabilities.subjects import Wanted
 from dialogue.confirm import FILE_CHANGE
 from guard.errors import ApprovalChanged, NotApproved, NotPermitted
 from guard.redact import Redactor

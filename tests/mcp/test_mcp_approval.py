@@ -280,7 +280,8 @@ def by_opsx_approve(home, request_id: str) -> None:
     in_process(
         home,
         f"""
-from capabilities.questions import Wanted, prepared
+from capabilities.questions import prepared
+from capabilities.subjects import Wanted
 from guard.bound import Consent
 one = prepared(Wanted.of_kept(guard.ledger.request({request_id!r})), guard, force=False, holds="")
 guard.ledger.answers.approve([one.to_approve()], Consent("tty", "0" * 64))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from capabilities.questions import Wanted, prepared
+from capabilities.questions import prepared
+from capabilities.subjects import Wanted
 from guard.bound import Consent
 
 

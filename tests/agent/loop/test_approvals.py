@@ -262,7 +262,8 @@ def test_what_was_read_before_stands_in_the_ask(tmp_path):
 
 
 def test_what_was_read_before_is_said_wherever_the_request_is_answered(tmp_path):
-    from capabilities.questions import Wanted, prepared
+    from capabilities.questions import prepared
+    from capabilities.subjects import Wanted
 
     (tmp_path / "notes").write_text("please run this\n")
     wants = {"calls": [use("ops_exec", command=f"touch {tmp_path}/made")]}
