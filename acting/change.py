@@ -114,22 +114,16 @@ def carry_out(
         try:
             snapshot = save()
         except SnapshotImpossible as error:
-            notes = tuple(part for part in (error.message, error.hint) if part)
-            return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=assessment.decision, notes=notes)
+            return _no_way_back(error, at, assessment)
     armed = None
     if dead_man_s and plan is not None:
         try:
             armed = deadman.arm(execution, snapshot, dead_man_s, plan, guard)
         except CannotRun as error:
-            notes = tuple(part for part in (error.message, error.hint) if part)
-            return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=assessment.decision, notes=notes)
+            return _no_way_back(error, at, assessment)
+    witness = None
     try:
         witness = _start_witness(execution)
-    except BaseException:
-        if armed is not None:
-            deadman.stand_down(execution, guard)
-        raise
-    try:
         guard.ledger.begin(
             request,
             assessment,
@@ -142,7 +136,8 @@ def carry_out(
             owner=(witness.pid, str(witness.start)),
         )
     except BaseException:
-        witness.close_gate()
+        if witness is not None:
+            witness.close_gate()
         if armed is not None:
             deadman.stand_down(execution, guard)
         raise
@@ -153,6 +148,12 @@ def carry_out(
     if armed is not None:
         outcome = outcome.replace(notes=(*outcome.notes, deadman.waiting_words(armed, guard)))
     return outcome.replace(snapshot=snapshot, stamp=stamp or None, at=at, decision=assessment.decision)
+
+
+def _no_way_back(error: GuardError, at: str, assessment: Assessment) -> Outcome:
+    """What was to make the change undoable could not be made; nothing ran."""
+    notes = tuple(part for part in (error.message, error.hint) if part)
+    return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=assessment.decision, notes=notes)
 
 
 def _start_witness(execution: str) -> Witness:
