@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.acp.editor import ABLE, allow, editing
+from tests.acp.editor import ABLE, Editor, allow, editing
+from tests.mcp.talk import ROOT
 from tests.rpc.stories import change, log_of, use
-from tests.rpc.talk import line, request
+from tests.rpc.talk import Client, line, request
 
 
 @pytest.fixture
@@ -274,6 +275,18 @@ def test_commands_are_answered_without_the_brain_and_a_rollback_is_asked(home):
         assert call["title"] == f"ops_rollback {run.id}"
         assert editor.updates("tool_call_update")[-1]["status"] == "completed"
         assert editor.client.error("session/prompt", **editor.words("/rollback e-none"))["message"]
+
+
+def test_the_verb_without_a_model_answers_with_the_runbooks(home):
+    home.mkdir()
+    with Client(home, [str(ROOT / "opsagent"), "acp", "--brain", "offline"]) as client:
+        editor = Editor(client, home)
+        (option,) = editor.new()["configOptions"]
+        assert [one["value"] for one in option["options"]] == ["guarded"]
+        done = editor.prompt("check the memory of this machine")
+        assert done["stopReason"] == "end_turn"
+        assert editor.updates("tool_call")[0]["title"]
+        assert editor.text()
 
 
 def test_an_array_of_messages_is_refused_as_the_protocol_has_none(home):
