@@ -43,7 +43,13 @@ def start_server(argv: list[str], environ: Mapping[str, str]) -> Started:
     began = time.monotonic()
     try:
         child = subprocess.Popen(
-            argv, env=dict(environ), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            argv,
+            # Unbuffered: nothing is left to be written at the close, to a server that is gone.
+            bufsize=0,
+            env=dict(environ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
     except OSError as error:
         raise _no_server(f"{argv[0]}: {error.strerror}") from None
