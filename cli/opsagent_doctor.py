@@ -221,7 +221,7 @@ def _hooks(guard: execution.Guard) -> Iterator[Check]:
                 f"hook {host}",
                 OK,
                 f"{name} has no hook of opsx: its commands are not guarded",
-                f"opsx hook {host} --settings",
+                f"opsagent install {host} --hook",
             )
 
 
