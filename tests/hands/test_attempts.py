@@ -146,6 +146,7 @@ def test_each_layer_alone_stops_what_the_table_says(by_layer):
             {False: letter, True: "", None: "?"}[by_layer[layer][attempt.name]] for letter, layer in LAYERS.items()
         )
         for attempt in ATTEMPTS
+        if attempt.name in by_layer["seccomp"]
     }
     if os.geteuid() == 0:
         assert found == {attempt.name: stopping(attempt.name) for attempt in ATTEMPTS}
