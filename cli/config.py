@@ -248,7 +248,7 @@ class _Found:
         env = _table(table, "env", ("pass",), path)
         mode = policy.get("mode")
         if mode is not None and mode not in _STRICTNESS:
-            raise BadConfig(path, f"[policy] mode is one of {', '.join(_STRICTNESS)}")
+            raise BadConfig(path, f"[policy] mode must be one of {', '.join(_STRICTNESS)}")
         lists = {key: _texts(policy, key, path) for key in ("peers", "contexts", "trusted_bin")}
         lists["pass"] = _texts(env, "pass", path)
         for name in lists["pass"]:
@@ -345,7 +345,7 @@ def _untrusted(folder: str) -> str:
 def _table(whole: "dict[str, Any]", name: str, keys: "tuple[str, ...]", path: str) -> "dict[str, Any]":
     table = whole.get(name, {})
     if not isinstance(table, dict):
-        raise BadConfig(path, f"[{name}] is a table")
+        raise BadConfig(path, f"[{name}] must be a table")
     unknown = sorted(table.keys() - set(keys))
     if unknown:
         raise BadConfig(path, f"[{name}] has no setting {unknown[0]!r}; there are {', '.join(keys)}")
@@ -359,5 +359,5 @@ def _texts(table: "dict[str, Any]", key: str, path: str) -> "tuple[str, ...]":
         or len(values) > MOST_ENTRIES
         or not all(isinstance(value, str) and value and value.isprintable() and " " not in value for value in values)
     ):
-        raise BadConfig(path, f"{key} is a list of at most {MOST_ENTRIES:,} texts without blanks")
+        raise BadConfig(path, f"{key} must be a list of at most {MOST_ENTRIES:,} texts without blanks")
     return tuple(values)

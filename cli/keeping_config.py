@@ -47,21 +47,23 @@ class Found:
         pending, approve, log = (_table(table, name, fail) for name in KEYS)
         notify = pending.get("notify", [])
         if not _are_words(notify):
-            raise fail(f"[pending] notify is a list of 1 to {MOST_WORDS} texts: a program's full path and its words")
+            raise fail(
+                f"[pending] notify must be a list of 1 to {MOST_WORDS} texts: a program's full path and its words"
+            )
         signer = approve.get("signer", "")
         if not isinstance(signer, str) or (signer and not _is_principal(signer)):
-            raise fail("[approve] signer is a principal of the allowed_signers file, such as alice@example.org")
+            raise fail("[approve] signer must be a principal of the allowed_signers file, such as alice@example.org")
         places = {key: approve.get(key, "") for key in ("allowed_signers", "key")}
         for key, place in places.items():
             if not isinstance(place, str) or (place and not os.path.isabs(place)):
-                raise fail(f"[approve] {key} is an absolute path")
+                raise fail(f"[approve] {key} must be an absolute path")
         if not signer and any(places.values()):
-            raise fail("[approve] names no signer")
+            raise fail("[approve] names no signer: set signer too")
         days, size = log.get("keep_days", 0), log.get("keep_mb", 0)
         if type(days) is not int or not 0 <= days <= MOST_DAYS:
-            raise fail(f"[log] keep_days is a whole number up to {MOST_DAYS:,}; 0 keeps everything")
+            raise fail(f"[log] keep_days must be a whole number up to {MOST_DAYS:,}; 0 keeps everything")
         if type(size) is not int or (size and not LEAST_MB <= size <= MOST_MB):
-            raise fail(f"[log] keep_mb is {LEAST_MB} to {MOST_MB:,}; 0 keeps everything")
+            raise fail(f"[log] keep_mb must be {LEAST_MB} to {MOST_MB:,}; 0 keeps everything")
 
         def count() -> None:
             if signer:
@@ -109,7 +111,7 @@ class Found:
 def _table(whole: "dict[str, Any]", name: str, fail: "Fail") -> "dict[str, Any]":
     table = whole.get(name, {})
     if not isinstance(table, dict):
-        raise fail(f"[{name}] is a table")
+        raise fail(f"[{name}] must be a table")
     unknown = sorted(table.keys() - set(KEYS[name]))
     if unknown:
         raise fail(f"[{name}] has no setting {unknown[0]!r}; there are {', '.join(KEYS[name])}")

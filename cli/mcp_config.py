@@ -37,15 +37,15 @@ class Found:
     def checked(self, table: "object", fail: "Callable[[str], Exception]") -> "Callable[[], None]":
         """Checks one file's table; what comes back makes it count. Raises what `fail` makes."""
         if not isinstance(table, dict):
-            raise fail("[mcp] is a table")
+            raise fail("[mcp] must be a table")
         values: dict[str, Any] = table
         unknown = sorted(values.keys() - set(KEYS))
         if unknown:
             raise fail(f"[mcp] has no setting {unknown[0]!r}; there are {', '.join(KEYS)}")
         if values.get("approval", ELICIT) not in (ELICIT, HOST):
-            raise fail(f"[mcp] approval is {ELICIT} or {HOST}")
+            raise fail(f"[mcp] approval must be {ELICIT} or {HOST}")
         if not isinstance(values.get("share_outputs", False), bool):
-            raise fail("[mcp] share_outputs is true or false")
+            raise fail("[mcp] share_outputs must be true or false")
 
         def count() -> None:
             if "approval" in values:

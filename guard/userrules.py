@@ -110,7 +110,7 @@ def _rule(
     def texts(key: str, least: int) -> "tuple[str, ...]":
         value = entry.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-            raise BadRules(file, f"{place}: {key} is a list of texts")
+            raise BadRules(file, f"{place}: {key} must be a list of texts")
         if not least <= len(value) <= MOST_EXAMPLES:
             raise BadRules(file, f"{place}: {key} has {least} to {MOST_EXAMPLES} entries, not {len(value)}")
         return tuple(value)
@@ -121,7 +121,7 @@ def _rule(
     place = f"rule {name}"
     program = text("program")
     if "/" in program or " " in program or any(char in program for char in "*?["):
-        raise BadRules(file, f"{place}: program is a name without a folder and without patterns")
+        raise BadRules(file, f"{place}: program must be a name without a folder and without patterns")
     levels = {level.name: level for level in LEVELS}
     level = levels.get(text("level"))
     if level is None or (kind == "raise" and level == Level.R0) or (kind == "lower" and level > Level.R1):

@@ -27,7 +27,7 @@ def turn_of(blocks: object, read: Reader) -> Turn:
         RpcError: it is no prompt, or holds what was not declared to be understood.
     """
     if not isinstance(blocks, list) or not blocks or len(blocks) > MOST_BLOCKS:
-        raise bad(f"prompt is a list of 1 to {MOST_BLOCKS} content blocks")
+        raise bad(f"prompt must be a list of 1 to {MOST_BLOCKS} content blocks")
     said: list[str] = []
     attached: list[str] = []
     for block in blocks:
@@ -67,5 +67,5 @@ def path_of(uri: str) -> str:
 def _text(block: dict[str, Any], name: str) -> str:
     value = block.get(name)
     if not isinstance(value, str):
-        raise bad(f"{name} of a content block is a text")
+        raise bad(f"{name} of a content block must be a text")
     return value

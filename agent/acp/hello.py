@@ -37,7 +37,7 @@ class Hello:
             RpcError: it is none.
         """
         if type(params.get("protocolVersion")) is not int:
-            raise bad("protocolVersion is a whole number")
+            raise bad("protocolVersion must be a whole number")
         info, can = object_in(params, "clientInfo"), object_in(params, "clientCapabilities")
         self.client = " ".join(str(info.get(name) or "") for name in ("name", "version")).strip()[:200]
         self._can = can
@@ -58,7 +58,7 @@ def object_in(params: JSON, name: str) -> JSON:
     """An object that may be missing. Raises RpcError for anything else."""
     value = params.get(name) or {}
     if not isinstance(value, dict):
-        raise bad(f"{name} is an object")
+        raise bad(f"{name} must be an object")
     return value
 
 
@@ -66,7 +66,7 @@ def text_in(params: JSON, name: str) -> str:
     """A text that must be there. Raises RpcError."""
     value = params.get(name)
     if not isinstance(value, str) or not value:
-        raise bad(f"{name} is a text")
+        raise bad(f"{name} must be a text")
     return value
 
 

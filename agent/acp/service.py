@@ -114,7 +114,7 @@ class Service:
         """Opens a conversation; what it has to tell at once comes after the answer, when the client knows its id."""
         cwd = text_in(params, "cwd")
         if not os.path.isabs(cwd):
-            raise bad("cwd is an absolute path")
+            raise bad("cwd must be an absolute path")
         servers = params.get("mcpServers") or ()
         with self._opening:
             if not self._connection.is_open:
@@ -144,7 +144,7 @@ class Service:
     def _list(self, params: JSON, request: Incoming) -> JSON:
         cursor, cwd = params.get("cursor") or "0", params.get("cwd")
         if not isinstance(cursor, str) or not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
-            raise bad("cursor is one that was given with an earlier page")
+            raise bad("cursor must be one that was given with an earlier page")
         first = int(cursor)
         rows = [row for row in self._world.sessions.listing() if os.path.isabs(row.cwd) and cwd in (None, row.cwd)]
         shown = [
@@ -224,7 +224,7 @@ class Service:
             raise bad(f"there is one option: {GUARD}")
         value = params.get("value")
         if value not in self._modes(session):
-            raise bad(f"{GUARD} is one of {', '.join(self._modes(session))}")
+            raise bad(f"{GUARD} must be one of {', '.join(self._modes(session))}")
         conversation = session.held.opened.session
         if isinstance(conversation, Conversation):
             conversation.set_mode(value)

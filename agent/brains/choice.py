@@ -74,7 +74,7 @@ def configured(brains: object, *, redact: Callable[[str], str], origin: str) -> 
         BadBrains: an unknown or malformed setting, or a key in the file.
     """
     if not isinstance(brains, dict):
-        raise BadBrains("[brains] is a table")
+        raise BadBrains("[brains] must be a table")
     tables = {}
     order: tuple[str, ...] = ()
     for name, value in brains.items():
@@ -95,7 +95,7 @@ def configured(brains: object, *, redact: Callable[[str], str], origin: str) -> 
 
 def _order(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(name, str) and name for name in value):
-        raise BadBrains('[brains] order is a list of names such as ["anthropic", "local", "offline"]')
+        raise BadBrains('[brains] order must be a list of names such as ["anthropic", "local", "offline"]')
     if len(set(value)) != len(value):
         raise BadBrains("[brains] order names a brain twice")
     if OFFLINE in value[:-1]:

@@ -109,7 +109,7 @@ def entry_of(name: str, table: object, *, redact: Callable[[str], str], origin: 
     require_name(name)
     where = f"[brains.{name}]"
     if not isinstance(table, dict):
-        raise BadBrains(f"{where} is a table")
+        raise BadBrains(f"{where} must be a table")
     for setting in table:
         if setting.lower().replace("-", "_") in _SECRET_SETTINGS:
             raise _key_in_file(where, setting)
@@ -118,7 +118,7 @@ def entry_of(name: str, table: object, *, redact: Callable[[str], str], origin: 
     _require_no_secret(where, table, redact)
     kind = table.get("kind", name if name in KINDS else None)
     if kind not in KINDS:
-        raise BadBrains(f"{where} kind is one of {', '.join(KINDS)}")
+        raise BadBrains(f"{where} kind must be one of {', '.join(KINDS)}")
     sources = [setting for setting in KEYS if setting in table]
     if len(sources) > 1:
         raise BadBrains(f"{where} names one place for the key, not {' and '.join(sources)}")
@@ -127,7 +127,7 @@ def entry_of(name: str, table: object, *, redact: Callable[[str], str], origin: 
     key_env = _text(where, table, "key_env", f"{kind.upper()}_API_KEY" if at_home and not sources else "")
     if key_env and not _VARIABLE.fullmatch(key_env):
         raise BadBrains(
-            f"{where} key_env is the name of a variable; what stands there is none",
+            f"{where} key_env must be the name of a variable",
             hint=f'put the key into a variable and name it: key_env = "{kind.upper()}_API_KEY"',
         )
     return Entry(
@@ -164,9 +164,9 @@ def base_url_of(kind: str, text: str, what: str) -> str:
     except ValueError:
         raise BadBrains(f"{what} is no address") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not text.isprintable():
-        raise BadBrains(f"{what} is an address such as https://api.example.org/v1")
+        raise BadBrains(f"{what} must be an address such as https://api.example.org/v1")
     if parts.query or parts.fragment or " " in text:
-        raise BadBrains(f"{what} ends with its path: no ? and no #")
+        raise BadBrains(f"{what} must end with its path, without ? and #")
     if parts.username is not None or parts.password is not None:
         raise BadBrains(
             f"{what} holds a user's name or password",
@@ -199,14 +199,14 @@ def _text(where: str, table: dict[str, Any], setting: str, default: str = "") ->
         or len(value) > MOST_TEXT
         or (setting in table and not value)
     ):
-        raise BadBrains(f"{where} {setting} is a text of one line")
+        raise BadBrains(f"{where} {setting} must be a text of one line")
     return value
 
 
 def _path(where: str, table: dict[str, Any], setting: str) -> str:
     value = _text(where, table, setting)
     if value and not value.startswith(("/", "~/")):
-        raise BadBrains(f"{where} {setting} is a whole path: /… or ~/…")
+        raise BadBrains(f"{where} {setting} must be a whole path: /… or ~/…")
     return value
 
 
@@ -214,12 +214,14 @@ def _words(where: str, table: dict[str, Any], setting: str) -> tuple[str, ...]:
     value = table.get(setting, [])
     if isinstance(value, str):
         raise BadBrains(
-            f"{where} {setting} is a list of words, and no shell reads it",
+            f"{where} {setting} must be a list of words: no shell reads it",
             hint=f'{setting} = ["pass", "show", "NAME"]',
         )
     fits = isinstance(value, list) and all(isinstance(word, str) and "\0" not in word for word in value)
     if not fits or len(value) > MOST_WORDS or (setting in table and (not value or not value[0])):
-        raise BadBrains(f"{where} {setting} is a list of 1 to {MOST_WORDS} words, the first names a program")
+        raise BadBrains(
+            f"{where} {setting} must be a list of 1 to {MOST_WORDS} words, of which the first names a program"
+        )
     return tuple(value)
 
 
@@ -229,7 +231,7 @@ def _number(
     value = table.get(setting, default)
     kinds = (int,) if whole else (int, float)
     if setting in table and (isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high):
-        raise BadBrains(f"{where} {setting} is a {'whole ' if whole else ''}number from {low:g} to {high:,.0f}")
+        raise BadBrains(f"{where} {setting} must be a {'whole ' if whole else ''}number from {low:g} to {high:,.0f}")
     return float(value)
 
 
@@ -240,5 +242,5 @@ def _price(where: str, table: dict[str, Any], setting: str) -> float | None:
 def _flag(where: str, table: dict[str, Any], setting: str) -> bool:
     value = table.get(setting, True)
     if not isinstance(value, bool):
-        raise BadBrains(f"{where} {setting} is true or false")
+        raise BadBrains(f"{where} {setting} must be true or false")
     return value
