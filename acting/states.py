@@ -2,7 +2,7 @@
 `guard.hands.services`.
 
 Every read is a command of those tables, judged like any other, and must be R0. It runs in its sandbox profile where
-that holds here; what needs more than a profile gives (rules of a firewall, the lock of a password) runs without one:
+that holds here; what needs more than a profile gives (locks of passwords, tables of jobs) runs without one:
 the change that it belongs to is approved with it, and a rollback's preview looks at nothing else. Nothing here prints.
 """
 

@@ -16,7 +16,7 @@ Table = dict[str, Any]
 
 
 def _reads(key: str) -> tuple[Read, ...]:
-    return tuple(Read(name, f"{name}-save", unmasked=True) for name in VERSIONS)
+    return tuple(Read(name, f"{name}-save") for name in VERSIONS)
 
 
 def _parse(key: str, said: Mapping[str, Said]) -> State:

@@ -18,7 +18,7 @@ _FOREIGN = re.compile(r"table (\S+ \S+) is managed by iptables-nft")
 
 
 def _reads(key: str) -> tuple[Read, ...]:
-    return (Read("rules", "nft -s list ruleset", unmasked=True),)
+    return (Read("rules", "nft -s list ruleset"),)
 
 
 def _parse(key: str, said: Mapping[str, Said]) -> State:
