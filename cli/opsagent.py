@@ -209,7 +209,7 @@ def _unexpected(word: str) -> Exception:
     if word in LATER:
         return UsageError(
             f"{LATER[word]} ({shown}) is not in this version",
-            hint=f"what works: {PROGRAM} -p 'QUESTION', {PROGRAM} mcp, opsx",
+            hint=f"{PROGRAM} --help lists what there is",
         )
     if word in BY_NAME or word in ALIASES:
         return UsageError(f"{PROGRAM} has no verb {shown}; it is a verb of opsx", hint=f"opsx {shown} --help")

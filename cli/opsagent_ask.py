@@ -278,8 +278,8 @@ def _text_of(parsed: "Parsed") -> str:
         return oneshot.require_question(parsed.value("prompt"))
     if "prompt" not in parsed.values and sys.stdin.isatty():
         raise UsageError(
-            "a conversation (opsagent without -p) is not in this version",
-            hint="ask one question: opsagent -p 'disk and memory'",
+            "no question was given",
+            hint="opsagent -p 'disk and memory'; opsagent without options is a conversation",
         )
     data = sys.stdin.buffer.read(STDIN_BYTES)
     try:

@@ -85,7 +85,11 @@ class Service:
 
     def _initialize(self, params: JSON, request: Incoming) -> JSON:
         if list(self._open):
-            raise UsageError("a conversation is open already", not_done="nothing was changed", hint="initialize first")
+            raise UsageError(
+                "a conversation is open already",
+                not_done="nothing was changed",
+                hint="initialize before sessions are opened",
+            )
         client = params.get("client", {})
         self._client = f"{client.get('name', '')} {client.get('version', '')}".strip()
         self._answers = tuple(params.get("answers", self._answers))

@@ -266,14 +266,15 @@ def test_the_question_can_come_from_standard_input(monkeypatch):
         question()
 
 
-def test_without_a_question_on_a_terminal_the_missing_conversation_is_said(monkeypatch):
+def test_without_a_question_on_a_terminal_both_ways_to_ask_are_said(monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
 
     monkeypatch.setattr("sys.stdin", Terminal())
-    with pytest.raises(UsageError, match="not in this version"):
+    with pytest.raises(UsageError, match="no question was given") as raised:
         question()
+    assert "opsagent -p" in raised.value.hint and "is a conversation" in raised.value.hint
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30", 30.0), ("30s", 30.0), ("2m", 120.0)])
