@@ -96,7 +96,7 @@ class Redactor:
         return tuple(sorted(found, key=len, reverse=True))
 
     def mentions(self, text: str) -> bool:
-        """Whether a known value stands in `text` in a usual spelling: a quick look, before redacting a long text again."""
+        """Whether a known value stands in `text` in a usual spelling: quick, before redacting a long text again."""
         return any(form in text for form in self._forms)
 
     def stream(self) -> "Stream":

@@ -2,8 +2,8 @@
 
     .venv-test/bin/python tools/record_repl.py
 
-As root, in a folder /srv/shop that it makes and takes away. Everything on the page is what the program wrote; only ids and
-times differ from one recording to the next.
+As root, in a folder /srv/shop that it makes and takes away. Everything on the page is what the program wrote; only
+ids and times differ from one recording to the next.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ PAGE = ROOT / "docs" / "repl-session.md"
 FILES = {
     "app.conf": "listen=8080\nworkers=0\n",
     "cache.conf": "size=64\npath=/srv/shop/cache\n",
-    "app.log": "12:00:01 INFO  start\n12:00:02 ERROR workers=0: nobody serves requests\n12:00:09 ERROR 磁盘缓存已满 (cache)\n",
+    "app.log": "12:00:01 INFO  start\n12:00:02 ERROR workers=0: nobody serves requests\n"
+    "12:00:09 ERROR 磁盘缓存已满 (cache)\n",
 }
 FIX = "sed -i s/workers=0/workers=4/ app.conf"
 REQUEST = '"request": "(?P<request>a-[a-z0-9]+)"'
@@ -40,7 +41,8 @@ FIRST = (
         "calls": [call("bash", command="tail -n 2 app.log"), call("bash", command="grep -n workers app.conf")],
     },
     {
-        "text": "**Cause:** `workers=0` in app.conf, so nobody serves requests.\n\n| | now | proposed |\n|---|---:|---:|\n"
+        "text": "**Cause:** `workers=0` in app.conf, so nobody serves requests.\n\n"
+        "| | now | proposed |\n|---|---:|---:|\n"
         "| workers | 0 | 4 |\n\nThe file is saved first; `ops_rollback` puts it back.",
         "calls": [call("ops_exec", command=FIX, why="workers=0 serves nobody")],
     },
@@ -155,8 +157,8 @@ def recorded() -> str:
     page.close()
     head = """# A recorded conversation
 
-Written by `tools/record_repl.py` from the real program on a real terminal of 80 × 24, with a scripted brain (docs/loop.md). Ids and
-times are of that run. [How it works](repl.md).
+Written by `tools/record_repl.py` from the real program on a real terminal of 80 × 24, with a scripted brain
+(docs/loop.md). Ids and times are of that run. [How it works](repl.md).
 
 """
     return head + "\n".join(page.parts)
