@@ -14,9 +14,9 @@ PATIENCE_S = 60.0
 _LOOK_S = 0.02
 
 
-def until(found: Callable[[], Found], what: str = "what was waited for") -> Found:
-    """The first value of `found` that is true. Fails with `what` in its words when none comes within `PATIENCE_S`."""
-    end = time.monotonic() + PATIENCE_S
+def until(found: Callable[[], Found], what: str = "what was waited for", *, patience_s: float = PATIENCE_S) -> Found:
+    """The first value of `found` that is true. Fails with `what` in its words when none comes in time."""
+    end = time.monotonic() + patience_s
     while not (value := found()):
         if time.monotonic() > end:
             raise AssertionError(f"{what} never came")

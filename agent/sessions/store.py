@@ -265,7 +265,8 @@ class Sessions:
         def shown(text: str) -> str:
             return clean_line(text, self._redactor)
 
-        return Header(self._ids.new("c"), self._clock.utc(), shown(cwd), shown(brain), shown(model), shown(title))
+        said = {"cwd": shown(cwd), "brain": shown(brain), "model": shown(model), "title": shown(title)}
+        return Header(self._ids.new("c"), self._clock.utc(), **said, rules=RULES_VERSION)
 
     def _dir(self) -> contextlib.AbstractContextManager[int]:
         return self._folder.folder("sessions", create=True)

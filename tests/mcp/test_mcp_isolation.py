@@ -71,7 +71,7 @@ def test_a_flood_of_output_is_taken_in_bounded_memory(tmp_path):
         id = got["execution"]
         last = until(
             lambda: (found := peer.structured("ops_status", id=id, offset=10**9))["status"] != "running" and found,
-            timeout_s=900,
+            patience_s=900,
         )
         assert last["status"] in ("succeeded", "timed_out")
         assert last["size"] > 0

@@ -589,7 +589,8 @@ def test_session_of_format_1_reads_as_it_did(tmp_path):
     assert read.header.at == read.times[0] == "2026-12-01T00:00:00.000Z"
 
 
-def test_session_is_written_as_the_golden_one_was(place):
+def test_session_is_written_as_the_golden_one_was(place, monkeypatch):
+    monkeypatch.setattr("agent.sessions.store.RULES_VERSION", 1)  # the redaction of then is named in its header
     golden = ROOT / "tests" / "golden" / "session-format-1"
     StateFolder.open(str(place))
     (place / "key").write_bytes((golden / "key").read_bytes())
