@@ -105,3 +105,47 @@ def test_reads_that_only_a_sandbox_can_hold_ask_where_there_is_none(command):
 @pytest.mark.parametrize("command", ["find . -name x -exec ls -l {} +", "ls | xargs stat", "ls | xargs -n1 echo"])
 def test_names_alone_run_with_nothing_enforced(command):
     assert check(command).decision.verdict == "run"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "iptables -L --zer",
+        "iptables -L -nZ",
+        "iptables -nL -vZ INPUT",
+        "ip6tables -S --z",
+        "nft --fil=/tmp/x",
+        "nft --f /tmp/x",
+        "nft -ai",
+        "nft -jaf /tmp/x",
+        "nft --inter",
+        "nft --in",
+        "hdparm -A 0 /dev/sda",
+        "hdparm -r 1 /dev/sda",
+        "hdparm -I /dev/sda -r 1",
+        "hdparm -W $x /dev/sda",
+        "hdparm -N p100 /dev/sda",
+        "cryptsetup luksDump --external-tokens-path /tmp/x /dev/sda",
+        "cryptsetup luksDump --external-tokens-path=/tmp/x /dev/sda",
+    ],
+)
+def test_no_spelling_of_a_change_gets_a_profile_with_one_right_more(command):
+    assert check(command, enforcement=STRICT).level >= Level.R2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "iptables -nvL",
+        "iptables -L INPUT -n --line-numbers",
+        "nft -a list ruleset",
+        "nft -j list ruleset",
+        "nft --stateless list ruleset",
+        "hdparm -I /dev/sda",
+        "hdparm -tT /dev/sd?",
+        "hdparm -A -W /dev/sda",
+        "cryptsetup luksDump /dev/sda",
+    ],
+)
+def test_what_only_asks_keeps_it(command):
+    assert check(command, enforcement=STRICT).level == Level.R0

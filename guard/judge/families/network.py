@@ -138,12 +138,20 @@ def _iptables(call: Call) -> None:
             "?",
         ):
             level = max(level, R2)
-    if "-Z" in values or "--zero" in values or any(value.startswith("-L") and "Z" in value for value in values):
+    # Zeroing goes along with a list, in a bundle or as the beginning of the long name too.
+    if any(value.startswith("--z") or (value[:1] == "-" and value[1:2] != "-" and "Z" in value) for value in values):
         level = max(level, R2)
     if level == R3:
         call.note(R3, "firewall.flush", "removes the firewall's rules", None, "iptables(8)")
     elif level != 0:
         call.note(R2, "firewall.change", "changes the firewall", None, "iptables(8)")
+
+
+def _feeds_nft(value: str) -> bool:
+    """Whether the option makes nft take commands from a file or from standard input; bundled and begun names too."""
+    if value.startswith("--"):
+        return value.startswith(("--f", "--int")) or value in ("--i", "--in")
+    return value[:1] == "-" and bool(set("fi") & set(value))
 
 
 def _nft(call: Call) -> None:
@@ -153,7 +161,7 @@ def _nft(call: Call) -> None:
     text = " ".join(words)
     if any(piece.split()[:1] == ["flush"] for piece in text.replace("\n", ";").split(";")):
         call.note(R3, "firewall.flush", "removes the firewall's rules", None, "nft(8)")
-    if "-f" in words or "-i" in words or any(value.startswith(("--file", "--interactive")) for value in words):
+    if any(_feeds_nft(value) for value in words):
         call.note(R2, "firewall.file", "applies a file of rules", None, "nft(8)")
     elif (";" in text or "\n" in text) and not (rest and rest[0].startswith("list")):
         call.note(R3 if "flush" in text else R2, "firewall.change", "changes the firewall", None, "nft(8)")

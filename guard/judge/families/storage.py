@@ -123,6 +123,8 @@ def _mdadm(call: Call) -> None:
 def _hdparm(call: Call) -> None:
     call.need("block")
     reads = set("IitTgCHAaBbcdkKMmNQruWvV")
+    shown = [word.value or "" for word in call.args]
+    asks_only = all(set(value[1:]) <= set("IitTgCHvV") for value in shown if value[:1] == "-" and value[1:2] != "-")
     for word in call.args:
         value = word.value or "?"
         if value.startswith(
@@ -143,6 +145,9 @@ def _hdparm(call: Call) -> None:
         elif (value.startswith("--") and value not in ("--direct", "--verbose", "--Istdout", "--fibmap")) or (
             value.startswith("-") and (not set(value[1:]) <= reads or any(char.isdigit() for char in value))
         ):
+            call.note(R2, "storage.hdparm", "changes a disk's settings", word)
+        elif not asks_only and not (word.value or word.prefix).startswith(("/", "-")):
+            # `-A 0` is `-A0`: whatever is no path behind an option that asks is the value that it sets.
             call.note(R2, "storage.hdparm", "changes a disk's settings", word)
 
 
@@ -320,7 +325,8 @@ PROGRAMS: dict[str, Program] = {
         R2 open|luksOpen|close|luksClose|resize|luksAddKey|luksHeaderBackup|refresh|luksSuspend|luksResume|
         luksChangeKey|convert|tcryptDump|repair
         R3 luksFormat|erase|luksErase|luksKillSlot|luksRemoveKey|reencrypt|luksHeaderRestore|format""", check=_luks,
-        danger="--dump-master-key!secret --dump-volume-key!secret"),
+        danger="--dump-master-key!secret --dump-volume-key!secret --external-tokens-path:!exec "
+        "--volume-key-file:!write --master-key-file:!write"),
     "losetup": table(
         "-a,--all!ok -l,--list!ok -j,--associated:!ok -O,--output: -n,--noheadings -J,--json --raw -f,--find",
         operands="data", unknown="R2", check=lambda call, parsed: _losetup(call, parsed)),
