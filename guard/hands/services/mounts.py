@@ -11,6 +11,10 @@ from guard.quoting import quoted
 MEMORY = frozenset(("tmpfs", "ramfs", "overlay", "hugetlbfs"))
 """What was in a file system of these kinds is gone with its mount."""
 
+_BY_PROCESS = "fuse"
+"""A file system that a process serves. Whoever mounts it picks what stands behind the dot, and mount(8) would run a
+program of that name, as root; `fuseblk` is of the same kind."""
+
 
 def _reads(key: str) -> tuple[Read, ...]:
     return (Read("mounts", "findmnt --json --list --output TARGET,SOURCE,FSTYPE,OPTIONS"),)
@@ -49,6 +53,9 @@ def _way_back(key: str, before: State, now: State) -> WayBack:
         for source, kind, options in had[common:]:
             if source.endswith("]") and "[" in source:
                 lost.append(f"{target} was a part of {source.partition('[')[0]} mounted once more")
+                continue
+            if kind.startswith(_BY_PROCESS):
+                lost.append(f"what a process served on {target}: start it again")
                 continue
             commands.append(f"mount -t {quoted(kind)} -o {quoted(options)} -- {quoted(source)} {quoted(target)}")
             if kind in MEMORY:
