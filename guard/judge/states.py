@@ -4,6 +4,7 @@ Worked out from the record of commands that the walk left (`Judge.ran`) when som
 state that `guard.hands.services` can read and put back; what has no item here has no known way back.
 """
 
+from guard.judge.apart import here, moves, names_another_root
 from guard.judge.levels import R0
 
 TYPE_CHECKING = False
@@ -48,6 +49,7 @@ _UNIT_VERBS = _names(
 _DROP_IN_VERBS = frozenset(("edit", "revert", "set-property"))
 _ELSEWHERE = ("-H", "--host", "-M", "--machine", "--root", "--image", "--user", "--global")
 _UNIT_VALUES = frozenset(("-t", "--type", "-p", "--property", "-s", "--signal", "-n", "--lines", "-o", "--output"))
+_BEFORE_GIT = frozenset(("-c", "--namespace", "--config-env", "--attr-source"))
 _CONTAINER_VERBS = frozenset(("start", "stop", "restart", "kill", "pause", "unpause"))
 _CONTAINER_VALUES = frozenset(("-t", "--time", "-s", "--signal", "--timeout"))
 
@@ -58,9 +60,13 @@ def states(judge: "Judge") -> "list[Item]":
     """The (kind, object) pairs of everything that is no file and that the commands here change, each once."""
     found: list[Item] = []
     moved = any(ran.name in ("cd", "pushd", "popd", "chdir") for ran in judge.ran)
+    carriers: list[Ran] = []
     for ran in judge.ran:
+        while carriers and carriers[-1].depth >= ran.depth:
+            carriers.pop()
         if ran.level > R0 and not ran.away:
-            found += _of_one(ran, moved)
+            found += here(_of_one(ran, moved or any(map(moves, carriers))), carriers)
+        carriers.append(ran)
     return list(dict.fromkeys(found))
 
 
@@ -78,6 +84,8 @@ def cuts_off(items: "list[Item]", paths: "list[str]") -> bool:
 
 def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
     name, words = ran.name, [word.value or "" for word in ran.words[1:]]
+    if names_another_root(name, words):
+        return []
     if name == "systemctl":
         return _units(words)
     if name == "service" and words and words[0]:
@@ -88,8 +96,7 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
     if (name in _ACCOUNT_PROGRAMS and not sets_password) or locks:
         return _accounts(name, words)
     if name == "crontab":
-        user = _value_of(words, ("-u", "--user"))
-        return [(STATE, f"{CRONTAB} {user}" if user else CRONTAB)]
+        return _crontab(words)
     if name == "sysctl":
         return _sysctl(words)
     if name == "nft":
@@ -100,8 +107,6 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
     if name in _FIREWALL_FRONTS:
         return [(STATE, NFT), (STATE, IPTABLES), ("file", _FIREWALL_FRONTS[name])]
     if name in ("ip", "ifconfig", "route", "ifup", "ifdown", "nmcli", "netplan", "brctl"):
-        if name == "ip" and any(word.startswith("-n") for word in words[:3]):
-            return []
         return [(STATE, NETWORK)]
     if name in ("mount", "umount"):
         return [(STATE, MOUNTS)]
@@ -114,8 +119,26 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
     return []
 
 
+def _crontab(words: "list[str]") -> "list[Item]":
+    user = ""
+    for at, word in enumerate(words):
+        if word.startswith("-u"):
+            user = word[2:] or (words[at + 1] if at + 1 < len(words) else "")
+            if not user:
+                return []
+    return [(STATE, f"{CRONTAB} {user}" if user else CRONTAB)]
+
+
+def _is_elsewhere(word: str) -> bool:
+    """Whether an option of systemctl, in any spelling, names another manager than the system's."""
+    head = word.partition("=")[0]
+    if head.startswith("--"):
+        return len(head) > 3 and any(name.startswith(head) for name in _ELSEWHERE)
+    return head.startswith(("-H", "-M"))
+
+
 def _units(words: "list[str]") -> "list[Item]":
-    if any(word.partition("=")[0] in _ELSEWHERE for word in words):
+    if any(map(_is_elsewhere, words)):
         return []
     plain = _operands(words, _UNIT_VALUES)
     if not plain or plain[0] not in _UNIT_VERBS:
@@ -123,6 +146,9 @@ def _units(words: "list[str]") -> "list[Item]":
     verb, units = plain[0], plain[1:]
     if verb == "set-property":
         units = units[:1]
+    if any(set("*?[") & set(unit) for unit in units):
+        # One state cannot stand for several units.
+        return []
     found: list[Item] = [(SERVICE, unit) for unit in units if unit]
     if verb in _DROP_IN_VERBS:
         for unit in units:
@@ -160,9 +186,17 @@ def _dotted(key: str) -> str:
 def _git(words: "list[str]", moved: bool) -> "list[Item]":
     if any(word.startswith(("--git-dir", "--work-tree")) for word in words):
         return []
-    if words[:1] == ["-C"] and len(words) > 1 and words[1] and not (moved and not words[1].startswith("/")):
-        return [(STATE, f"{GIT} {words[1]}")]
-    return [] if moved else [(STATE, f"{GIT} .")]
+    place, at = "", 0
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-C":
+            folder = words[at + 1] if at + 1 < len(words) else ""
+            if not folder:
+                return []
+            place = folder if folder.startswith("/") or not place else f"{place.rstrip('/')}/{folder}"
+        at += 2 if words[at] == "-C" or words[at] in _BEFORE_GIT else 1
+    if moved and not place.startswith("/"):
+        return []
+    return [(STATE, f"{GIT} {place or '.'}")]
 
 
 def _containers(name: str, words: "list[str]") -> "list[Item]":

@@ -1,0 +1,120 @@
+"""Whether a command changes this machine's and this user's states, or those of another root, namespace or user.
+
+A read here would show what is changed there as unchanged, so nothing may be said to be saved. From the text alone.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from guard.judge.program import Ran
+
+OF_FILES = frozenset(
+    ("service", "file", "accounts", "crontab", "mounts", "packages", "git", "docker", "podman", "kubectl")
+)
+"""Families that another root shows differently."""
+OF_NETWORK = frozenset(("network", "nft", "iptables", "sysctl"))
+"""Families that another network namespace has for itself."""
+_MOUNTS = frozenset(("mounts",))
+_BOXES = frozenset(("bwrap", "firejail", "systemd-nspawn"))
+_AS_USER = frozenset(("sudo", "doas", "pkexec"))
+_OTHER_USER = _AS_USER | {"su", "runuser", "gosu", "su-exec", "setpriv"}
+_ACCOUNTS = frozenset(
+    ("useradd", "userdel", "usermod", "chsh", "chfn", "groupadd", "groupmod", "groupdel", "chage", "newusers", "vipw",
+     "vigr", "passwd")
+)  # fmt: skip
+_APT = frozenset(("apt", "apt-get", "aptitude", "apt-mark"))
+_MAY_MOVE = {"env": ("-C", "--ch"), "sudo": ("-D", "--ch", "-i", "--lo"), "nsenter": ("-w", "--wd"),
+    "su": ("-", "-l", "--lo"), "runuser": ("-", "-l", "--lo"), "systemd-run": ("-d", "--wo", "--sa", "-p")}  # fmt: skip
+
+
+def moves(carrier: "Ran") -> bool:
+    """Whether what it carries may run in another folder."""
+    beginnings = _MAY_MOVE.get(carrier.name, ())
+    return any(word == one if one == "-" else word.startswith(one) for word in _words(carrier) for one in beginnings)
+
+
+def here(items: "list[tuple[str, str]]", carriers: "list[Ran]") -> "list[tuple[str, str]]":
+    """Those of the (kind, object) pairs that reads here show, under the name by which they show them."""
+    apart: set[str] = set()
+    user: str | None = None
+    for carrier in carriers:
+        apart |= _apart(carrier)
+        if carrier.name in _OTHER_USER:
+            user = _user_of(carrier)
+    found = []
+    for kind, name in items:
+        family = name.partition(" ")[0] if kind == "state" else kind
+        if family in apart or (user is not None and family == "podman"):
+            continue
+        if user is not None and name == "crontab":
+            if not user:
+                continue
+            name = f"crontab {user}"
+        found.append((kind, name))
+    return found
+
+
+def names_another_root(name: str, words: "list[str]") -> bool:
+    """Whether a program's own options take it to another root, namespace or database."""
+    if name in _ACCOUNTS:
+        return any(word.startswith(("-R", "-P", "--ro", "--pref")) for word in words)
+    if name == "gpasswd":
+        return any(word.startswith(("-Q", "--roo")) for word in words)
+    if name in _APT:
+        # `-o Dir=…`, `-oDir::State=…`, `RootDir`: all of them name folders.
+        return any("dir" in word.partition("=")[0].lower() for word in words if "=" in word)
+    if name == "dpkg":
+        return any(word.startswith(("--root", "--admindir", "--instdir")) for word in words)
+    if name in ("mount", "umount"):
+        return any(word.startswith(("-N", "--na")) for word in words)
+    if name == "ip":
+        options = next((words[:at] for at, word in enumerate(words) if word[:1] != "-"), words)
+        return any(word.startswith("-n") for word in options) or words[len(options) :][:1] == ["netns"]
+    return False
+
+
+def _words(ran: "Ran") -> "list[str]":
+    return [word.value or "" for word in ran.words[1:]]
+
+
+def _apart(carrier: "Ran") -> "frozenset[str]":
+    """The families that are others for what this command carries."""
+    name, words = carrier.name, _words(carrier)
+    if name in _BOXES:
+        return OF_FILES | OF_NETWORK
+    if name == "chroot":
+        return OF_FILES
+    if name == "ip":
+        return OF_NETWORK | _MOUNTS
+    if name not in ("unshare", "nsenter"):
+        return frozenset()
+    own = words[: next((at for at, word in enumerate(words) if word.isalpha()), len(words))]
+    # The first process is in the namespaces of the machine.
+    if name == "nsenter" and any(one in " ".join(own) + " " for one in ("-t 1 ", "-t1 ", "--target 1 ", "--target=1 ")):
+        return frozenset()
+    short = "".join(word[1:] for word in own if word[:1] == "-" and word[1:2] != "-")
+    long = [word for word in own if word.startswith("--")]
+    has_all = name == "nsenter" and ("a" in short or any(word.startswith("--al") for word in long))
+    apart: frozenset[str] = frozenset()
+    if has_all or "n" in short or any(word.startswith("--ne") for word in long):
+        apart |= OF_NETWORK
+    if has_all or "m" in short or any(word.startswith("--mo") for word in long):
+        apart |= OF_FILES if name == "nsenter" else _MOUNTS
+    if ("R" if name == "unshare" else "r") in short or any(word.startswith("--roo") for word in long):
+        apart |= OF_FILES
+    return apart
+
+
+def _user_of(carrier: "Ran") -> str:
+    """Whom it runs things as; "" when the text does not tell."""
+    name, words = carrier.name, _words(carrier)
+    for at, word in enumerate(words):
+        if word in ("-u", "--user"):
+            return words[at + 1] if at + 1 < len(words) else ""
+        if word.startswith(("-u", "--us")):
+            return word.partition("=")[2] if word.startswith("--") else word[2:]
+        if not word.startswith("-"):
+            break
+    if name in _AS_USER:
+        # Another option may stand in front, with a value of its own: then it is not known.
+        return "root" if words and not words[0].startswith("-") else ""
+    return next((word for word in words if word and not word.startswith("-")), "") if name in ("su", "runuser") else ""
