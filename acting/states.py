@@ -264,8 +264,10 @@ def _run(command: str, text: str, guard: Guard) -> str:
             with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 file.write(text)
             whole = f"{command} < {quoted(path)}"
+        # What its program asks for (KUBECONFIG …) says where it acts, as it did when the state was read.
+        asked = core.check(command, cwd="/", actor=Actor.PERSON, policy=guard.policy).env
         result = guard.target.run(
-            whole, cwd="/", profile=Profile.NONE, env=build_environment(()).env, timeout_s=PUT_BACK_S
+            whole, cwd="/", profile=Profile.NONE, env=build_environment(asked).env, timeout_s=PUT_BACK_S
         )
     except (GuardError, OSError) as error:
         return f"{command}: {error}"

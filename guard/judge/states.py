@@ -18,6 +18,7 @@ STATE = "state"
 """Kind of every other item; its object is `FAMILY` or `FAMILY KEY`."""
 ACCOUNTS, CRONTAB, SYSCTL, NFT, IPTABLES = "accounts", "crontab", "sysctl", "nft", "iptables"
 NETWORK, MOUNTS, PACKAGES, GIT, DOCKER, PODMAN = "network", "mounts", "packages", "git", "docker", "podman"
+KUBECTL = "kubectl"
 
 CUTS_OFF = frozenset((NFT, IPTABLES, NETWORK))
 """States whose change can cut the connection that it is made over."""
@@ -52,6 +53,13 @@ _UNIT_VALUES = frozenset(("-t", "--type", "-p", "--property", "-s", "--signal", 
 _BEFORE_GIT = frozenset(("-c", "--namespace", "--config-env", "--attr-source"))
 _CONTAINER_VERBS = frozenset(("start", "stop", "restart", "kill", "pause", "unpause"))
 _CONTAINER_VALUES = frozenset(("-t", "--time", "-s", "--signal", "--timeout"))
+_CLUSTER_PLACES = {"-n": "--namespace", "--namespace": "--namespace", "--context": "--context",
+    "--cluster": "--cluster", "--user": "--user", "--kubeconfig": "--kubeconfig"}  # fmt: skip
+"""Options that say which cluster and where in it; the read and the way back get them too."""
+_CLUSTER_VALUES = _names("--replicas --current-replicas --resource-version --timeout --request-timeout --field-manager")
+_CLUSTER_FLAGS = _names("--overwrite --overwrite=true --record --record=true")
+_CLUSTER_FIELDS = {"scale": "replicas", "set image": "images", "cordon": "unschedulable", "uncordon": "unschedulable",
+    "label": "labels", "annotate": "annotations"}  # fmt: skip
 
 Item = tuple[str, str]
 
@@ -60,13 +68,18 @@ def states(judge: "Judge") -> "list[Item]":
     """The (kind, object) pairs of everything that is no file and that the commands here change, each once."""
     found: list[Item] = []
     moved = any(ran.name in ("cd", "pushd", "popd", "chdir") for ran in judge.ran)
+    elsewhere = any(name in script.values for script in judge.scripts for name in ("KUBECONFIG", "HOME"))
     carriers: list[Ran] = []
     for ran in judge.ran:
         while carriers and carriers[-1].depth >= ran.depth:
             carriers.pop()
-        if ran.level > R0 and not ran.away:
-            found += here(_of_one(ran, moved or any(map(moves, carriers))), carriers)
+        above = list(carriers)
         carriers.append(ran)
+        if ran.level > R0 and not ran.away:
+            # Under another user or configuration the same words lead to another cluster.
+            if ran.name == KUBECTL and (ran.depth or elsewhere):
+                continue
+            found += here(_of_one(ran, moved or any(map(moves, above))), above)
     return list(dict.fromkeys(found))
 
 
@@ -116,6 +129,8 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
         return _git(words, moved)
     if name in (DOCKER, PODMAN):
         return _containers(name, words)
+    if name == KUBECTL:
+        return _cluster(words)
     return []
 
 
@@ -205,6 +220,51 @@ def _containers(name: str, words: "list[str]") -> "list[Item]":
     if not words or words[0] not in _CONTAINER_VERBS:
         return []
     return [(STATE, f"{name} {one}") for one in _operands(words[1:], _CONTAINER_VALUES) if one]
+
+
+def _cluster(words: "list[str]") -> "list[Item]":
+    """Items `kubectl FIELD KIND/NAME [ENTRY]... [--OPTION=VALUE]...`; none for what is not one named object or more."""
+    if not all(words):
+        # A word that the text does not tell may be anything, an option too.
+        return []
+    plain, where = [], []
+    at = 0
+    while at < len(words):
+        word, at = words[at], at + 1
+        if not word.startswith("-"):
+            plain.append(word)
+            continue
+        name, mark, value = word.partition("=")
+        if word in _CLUSTER_FLAGS:
+            continue
+        if name not in _CLUSTER_PLACES and name not in _CLUSTER_VALUES:
+            return []
+        if not mark:
+            value, at = (words[at] if at < len(words) else ""), at + 1
+        if name in _CLUSTER_PLACES:
+            # Reads run in /, where a path that is relative leads elsewhere.
+            if not value or (name == "--kubeconfig" and not value.startswith("/")):
+                return []
+            where.append(f"{_CLUSTER_PLACES[name]}={value}")
+    verb = " ".join(plain[:2]) if plain[:1] == ["set"] else "".join(plain[:1])
+    field, plain = _CLUSTER_FIELDS.get(verb, ""), plain[len(verb.split()) :]
+    objects, entries = _cluster_objects(plain, "node" if field == "unschedulable" else "")
+    names: list[str] = []
+    if field in ("labels", "annotations"):
+        names = [entry.partition("=")[0] if "=" in entry else entry.removesuffix("-") for entry in entries]
+    pieces = [*objects, *names, *where]
+    if not field or any(not piece or len(piece.split()) != 1 or "," in piece for piece in pieces):
+        return []
+    return [(STATE, " ".join((KUBECTL, field, one, *names, *where))) for one in objects]
+
+
+def _cluster_objects(plain: "list[str]", kind: str) -> "tuple[list[str], list[str]]":
+    """The objects as KIND/NAME, from both ways to write them, and the entries (`a=b`, `a-`) behind."""
+    if not kind and plain and "/" not in plain[0].partition("=")[0]:
+        kind, plain = plain[0], plain[1:]
+    end = next((at for at, word in enumerate(plain) if "=" in word or word.endswith("-")), len(plain))
+    objects = [word if "/" in word else f"{kind}/{word}" for word in plain[:end]]
+    return objects, plain[end:]
 
 
 def _operands(words: "list[str]", valued: "frozenset[str]") -> "list[str]":

@@ -10,6 +10,7 @@ from guard.hands.services import (
     crontab,
     gitrefs,
     iptables,
+    kubectl,
     mounts,
     network,
     nftables,
@@ -35,6 +36,7 @@ FAMILIES: dict[str, Family] = {
         packages.FAMILY,
         gitrefs.FAMILY,
         *containers.FAMILIES,
+        kubectl.FAMILY,
     )
 }
 
