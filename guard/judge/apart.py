@@ -5,6 +5,7 @@ A read here would show what is changed there as unchanged, so nothing may be sai
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from guard.judge.engine import Judge
     from guard.judge.program import Ran
 
 OF_FILES = frozenset(
@@ -13,6 +14,12 @@ OF_FILES = frozenset(
 """Families that another root shows differently."""
 OF_NETWORK = frozenset(("network", "nft", "iptables", "sysctl"))
 """Families that another network namespace has for itself."""
+_POINTING = {
+    "docker": ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"),
+    "podman": ("CONTAINER_HOST", "CONTAINER_CONNECTION"),
+    "git": ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_NAMESPACE"),
+}
+"""Family → variables that lead its program elsewhere."""
 _MOUNTS = frozenset(("mounts",))
 _BOXES = frozenset(("bwrap", "firejail", "systemd-nspawn"))
 _AS_USER = frozenset(("sudo", "doas", "pkexec"))
@@ -32,9 +39,16 @@ def moves(carrier: "Ran") -> bool:
     return any(word == one if one == "-" else word.startswith(one) for word in _words(carrier) for one in beginnings)
 
 
-def here(items: "list[tuple[str, str]]", carriers: "list[Ran]") -> "list[tuple[str, str]]":
+def pointed(judge: "Judge") -> "frozenset[str]":
+    """The families whose programs a variable that the text sets leads elsewhere."""
+    given = {name for script in judge.scripts for name in script.values}
+    given |= {word.partition("=")[0] for ran in judge.ran for word in _words(ran) if "=" in word}
+    return frozenset(family for family, names in _POINTING.items() if not given.isdisjoint(names))
+
+
+def here(items: "list[tuple[str, str]]", carriers: "list[Ran]", pointed: "frozenset[str]") -> "list[tuple[str, str]]":
     """Those of the (kind, object) pairs that reads here show, under the name by which they show them."""
-    apart: set[str] = set()
+    apart = set(pointed)
     user: str | None = None
     for carrier in carriers:
         apart |= _apart(carrier)

@@ -4,7 +4,7 @@ Worked out from the record of commands that the walk left (`Judge.ran`) when som
 state that `guard.hands.services` can read and put back; what has no item here has no known way back.
 """
 
-from guard.judge.apart import here, moves, names_another_root
+from guard.judge.apart import here, moves, names_another_root, pointed
 from guard.judge.levels import R0
 
 TYPE_CHECKING = False
@@ -69,6 +69,7 @@ def states(judge: "Judge") -> "list[Item]":
     found: list[Item] = []
     moved = any(ran.name in ("cd", "pushd", "popd", "chdir") for ran in judge.ran)
     elsewhere = any(name in script.values for script in judge.scripts for name in ("KUBECONFIG", "HOME"))
+    astray = pointed(judge)
     carriers: list[Ran] = []
     for ran in judge.ran:
         while carriers and carriers[-1].depth >= ran.depth:
@@ -79,7 +80,7 @@ def states(judge: "Judge") -> "list[Item]":
             # Under another user or configuration the same words lead to another cluster.
             if ran.name == KUBECTL and (ran.depth or elsewhere):
                 continue
-            found += here(_of_one(ran, moved or any(map(moves, above))), above)
+            found += here(_of_one(ran, moved or any(map(moves, above))), above, astray)
     return list(dict.fromkeys(found))
 
 

@@ -44,6 +44,13 @@ ITEMS = {
     "env -C /x git tag v2": [],
     "env -C /x git -C /y tag v2": ["state git /y"],
     "sudo -D /x git tag v2": [],
+    "DOCKER_HOST=tcp://x docker stop c": [],
+    "export DOCKER_HOST=x; docker stop c": [],
+    "sudo DOCKER_HOST=x docker stop c": [],
+    "CONTAINER_HOST=x podman stop c": [],
+    "GIT_DIR=/x/.git git tag v2": [],
+    "env GIT_WORK_TREE=/y git checkout x": [],
+    "TZ=UTC git tag v2": ["state git ."],
 }
 
 
