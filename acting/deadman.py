@@ -267,7 +267,19 @@ def serve(execution: str, snapshot: str, seconds: int, connection: str) -> int:
     if not claims.claim(guard.ledger.answers.folder, execution, claims.FIRED):
         return 0
     guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="begins")
-    return _fire(execution, snapshot, guard)
+    went_on = _is_running(execution, guard)
+    failed = _fire(execution, snapshot, guard)
+    if went_on:
+        # It can hang on what it cut itself, so nobody waits for its end first; what it did since is taken back then.
+        while _is_running(execution, guard):
+            time.sleep(TICK_S)
+        failed = _fire(execution, snapshot, guard)
+    return failed
+
+
+def _is_running(execution: str, guard: Guard) -> bool:
+    run = guard.ledger.show(execution).execution
+    return run is not None and run.status == Status.RUNNING
 
 
 def _own_start() -> str:

@@ -61,6 +61,26 @@ def test_unconfirmed_change_is_taken_back_once_by_a_process_of_its_own(guard, tm
         deadman.confirm(armed.execution, guard, actor=Actor.PERSON, environ={"SSH_CONNECTION": "x"}, pid=os.getpid())
 
 
+def test_change_that_outlasts_the_wait_is_taken_back_again_when_it_has_ended(guard, tmp_path):
+    file = tmp_path / "f"
+    file.write_text("before")
+    plan = snapshot_plan((), cwd="/", files=[str(file)])
+    run = guard.ledger.new_execution()
+    snapshot = execution.snapshot(plan, guard, cwd="/", execution=run, reason="exec")
+    armed = deadman.arm(run, snapshot, 1, plan, guard)
+    request = Request("touch x", cwd="/", actor=Actor.PERSON)
+    guard.ledger.begin(request, core.check("touch x", cwd="/"), profile=Profile.NONE, enforced="none", execution=run)
+    file.write_text("first")
+    until(lambda: file.read_text() == "before")
+    until(lambda: any(entry.get("result") == Status.SUCCEEDED for entry in guard.ledger.entries()))
+    file.write_text("second")
+    execution.record_after(snapshot, guard)
+    guard.ledger.end(run, Outcome(Status.SUCCEEDED, execution=run, exit_code=0))
+    until(lambda: not deadman.is_alive(armed))
+    assert file.read_text() == "before"
+    assert kinds(guard).count("rollback_planned") == 2
+
+
 def test_change_that_never_began_is_not_taken_back(guard, tmp_path):
     file = tmp_path / "f"
     file.write_text("before")
