@@ -19,6 +19,7 @@ from dialogue.confirm import COMMAND, FILE_CHANGE, ROLLBACK
 from guard.bound import NO_OPTIONS
 from guard.errors import ApprovalChanged, NotApproved, NotPermitted, UsageError
 from guard.filechange import is_file_change
+from guard.hands import privilege
 from guard.redact import MASK
 from guard.types import Level, Verdict
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from execution import Guard
     from guard.bound import Binding, SnapshotOptions
     from guard.ledger.approvals import KeptRequest
-    from guard.saved import RollbackAsked
+    from guard.saved import Foreseen, RollbackAsked
     from guard.types import Assessment, Request
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_.,/+=@%^~:][A-Za-z0-9_.,/+=@%^~:-]*")
@@ -115,8 +116,19 @@ def _command(wanted: Wanted, guard: Guard, *, force: bool) -> Subject:
     binding = approving.bind(request, assessment, guard, wanted.options, wanted.environ)
     foreseen = rollback.foreseen(approving.plan_of(request, assessment, wanted.options), guard)
     saved, not_saved = foreseen_words(foreseen)
+    not_saved += _beyond_our_rights(assessment, foreseen)
     shown, is_hidden = _shown(request.command, guard)
     return Subject(COMMAND, assessment, binding, shown, is_hidden, saved, foreseen.paths, not_saved)
+
+
+def _beyond_our_rights(assessment: Assessment, foreseen: Foreseen) -> tuple[str, ...]:
+    """What a rollback could not do for a change that has more rights than it would have."""
+    if privilege.RAISING.isdisjoint(getattr(assessment, "programs", ())):
+        return ()
+    nodes = [node for node, _ in (*foreseen.roots, *foreseen.metadata)]
+    if privilege.may_put_back(nodes) and (privilege.is_root() or not foreseen.states):
+        return ()
+    return ("the right to put it back: a rollback runs without sudo; run opsagent as root for a way back",)
 
 
 def _file_change(wanted: Wanted, guard: Guard, *, force: bool) -> Subject:

@@ -192,8 +192,8 @@ def _privileges(guard: execution.Guard) -> Iterator[Check]:
         yield Check(
             "privileges",
             OK,
-            "sudo answers without a password: commands with it need approval each time, and nothing is saved of files "
-            "that only root can read",
+            "sudo answers without a password: commands with it need approval each time, nothing is saved of files that "
+            "only root can read, and a rollback runs without sudo",
             "run opsagent as root for reads without approval and changes with a way back",
         )
     else:

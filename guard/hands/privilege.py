@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from guard.saved import Node
+
+RAISING = frozenset(("sudo", "doas", "su", "pkexec", "runuser"))
+"""Programs by which a command may change more than the user who asked for it."""
 
 SUDO_PLACES = ("/usr/bin/sudo", "/usr/local/bin/sudo", "/bin/sudo")
 ANSWER_LIMIT_S = 2.0
@@ -40,6 +49,26 @@ def sudo_shim() -> str:
 def real_sudo() -> str:
     """Where sudo is, "" when it is not installed."""
     return next((place for place in SUDO_PLACES if os.access(place, os.X_OK)), "")
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def may_put_back(nodes: Iterable[Node]) -> bool:
+    """Whether this user's own rights are enough to put all of these back: a rollback has no others."""
+    from guard.saved import ABSENT
+
+    me = os.geteuid()
+    return is_root() or all((node.kind == ABSENT or node.uid == me) and _may_replace(node.path) for node in nodes)
+
+
+def _may_replace(path: str) -> bool:
+    """Files are put back by renaming, which is a right on their folder."""
+    folder = os.path.dirname(path)
+    while folder != "/" and not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def privilege() -> str:

@@ -481,4 +481,6 @@ def _why(error: Exception, step: Step | None) -> str:
     text = _REASONS.get(error.errno or 0) or f"failed: {os.strerror(error.errno or 0)}"
     if error.errno == errno.EPERM and step is not None and step.before.uid != os.geteuid():
         text += f" (it belonged to {user_name(step.before.uid)})"
+    if error.errno in (errno.EPERM, errno.EACCES) and os.geteuid() != 0:
+        text += ": only root can put it back"
     return text
