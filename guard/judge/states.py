@@ -87,13 +87,19 @@ def states(judge: "Judge") -> "list[Item]":
 def cuts_off(items: "list[Item]", paths: "list[str]") -> bool:
     """Whether a change of these states and files can cut the connection that it is made over."""
     for kind, name in items:
-        if kind == SERVICE and name.startswith(UNITS_THAT_CUT_OFF):
+        if kind == SERVICE and (name.startswith(UNITS_THAT_CUT_OFF) or _may_cut_off(name)):
             return True
         if kind == STATE and name.partition(" ")[0] in CUTS_OFF:
             return True
     return any((path.rstrip("/") + "/").startswith(PATHS_THAT_CUT_OFF) for path in paths) or any(
         path.startswith(PATHS_THAT_CUT_OFF) for path in paths
     )
+
+
+def _may_cut_off(pattern: str) -> bool:
+    """Whether a pattern of unit names begins as one that cuts off does; False for a plain name."""
+    end = min((at for at in map(pattern.find, "*?[") if at >= 0), default=-1)
+    return end >= 0 and any(unit.startswith(pattern[:end]) for unit in UNITS_THAT_CUT_OFF)
 
 
 def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
@@ -162,9 +168,6 @@ def _units(words: "list[str]") -> "list[Item]":
     verb, units = plain[0], plain[1:]
     if verb == "set-property":
         units = units[:1]
-    if any(set("*?[") & set(unit) for unit in units):
-        # One state cannot stand for several units.
-        return []
     found: list[Item] = [(SERVICE, unit) for unit in units if unit]
     if verb in _DROP_IN_VERBS:
         for unit in units:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import core
+from guard.hands.services import FAMILIES, Said, Unreadable
 
 ITEMS = {
-    "systemctl stop 'ng*'": [],
     "systemctl -Mbox stop x": [],
     "systemctl --mach box stop x": [],
     "systemctl --us stop x": [],
@@ -58,3 +58,18 @@ ITEMS = {
 def test_a_state_elsewhere_is_not_in_the_plan_and_one_here_goes_by_its_name(command):
     plan = core.check(command, cwd="/x").snapshot_plan
     assert [f"{one.kind} {one.object}" for one in plan if one.kind in ("service", "state")] == ITEMS[command]
+
+
+@pytest.mark.parametrize("unit", ["ssh*", "ng?nx", "[a-z]*.service"])
+def test_one_state_never_stands_for_several_units(unit):
+    said = Said(0, "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n")
+    with pytest.raises(Unreadable, match="several units"):
+        FAMILIES["service"].parse(unit, {"unit": said})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "cuts"),
+    [("ssh*", True), ("s*", True), ("*", True), ("[s]sh", True), ("net?ork", True), ("nginx*", False), ("sx", False)],
+)
+def test_a_pattern_that_may_name_the_ssh_server_can_cut_the_connection(pattern, cuts):
+    assert core.check(f"systemctl stop '{pattern}'", cwd="/x").cuts_off is cuts

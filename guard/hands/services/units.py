@@ -20,6 +20,8 @@ def _reads(unit: str) -> tuple[Read, ...]:
 
 
 def _parse(unit: str, said: Mapping[str, Said]) -> State:
+    if set("*?[") & set(unit):
+        raise Unreadable(f"{unit} names several units, and one state cannot stand for them")
     found = dict(line.partition("=")[::2] for line in said["unit"].out.splitlines() if "=" in line)
     if not found.keys() >= set(PROPERTIES):
         raise Unreadable(f"systemctl says nothing about {unit}")
