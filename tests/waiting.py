@@ -22,3 +22,12 @@ def until(found: Callable[[], Found], what: str = "what was waited for", *, pati
             raise AssertionError(f"{what} never came")
         time.sleep(_LOOK_S)
     return value
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process runs no more: gone, or dead and not yet collected by whoever inherited it."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            return stream.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except (FileNotFoundError, ProcessLookupError):
+        return True

@@ -12,7 +12,7 @@ import pytest
 from guard import render
 from tests.approvals.terminal import Terminal
 from tests.repl.tmux import Tmux, opsagent
-from tests.waiting import until
+from tests.waiting import has_ended, until
 
 WELCOME = "/help"
 READY = "guarded"
@@ -377,7 +377,7 @@ def test_long_command_is_read_to_its_end_before_a_yes(terminal, work):
 
 def gone(pid):
     """Waits until the process is no more."""
-    until(lambda: not os.path.exists(f"/proc/{pid}"), f"the end of {pid}")
+    until(lambda: has_ended(pid), f"the end of {pid}")
 
 
 def entries(tmp_path):
