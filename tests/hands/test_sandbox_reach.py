@@ -21,7 +21,7 @@ READS = (
     "ps -o pid= -p 1",
     "id",
     "uname -a",
-    "ss -tlnH | wc -l",
+    "ss -tlnH sport = :1 | wc -l",  # who else listens changes while tests run
     "ip -o addr show lo",
     "ip route",
     "git -C repo log --format=%s",

@@ -80,10 +80,11 @@ def _own_group(root: str) -> str | None:
 
 def _remove_abandoned(parent: str) -> None:
     """Groups of processes that were killed: empty ones only can be removed."""
-    for entry in os.scandir(parent):
-        parts = entry.name.split("-")
-        ours = len(parts) == 4 and f"{parts[0]}-" == PREFIX and parts[1].isdigit() and parts[2].isdigit()
-        # In another pid namespace the number says nothing: only old ones, and only an empty one can go.
-        old = ours and time.time() - entry.stat().st_ctime > 60
-        if old and process_start(int(parts[1])) != int(parts[2]):
-            PidsGroup(entry.path).remove()
+    with os.scandir(parent) as entries:
+        for entry in entries:
+            parts = entry.name.split("-")
+            ours = len(parts) == 4 and f"{parts[0]}-" == PREFIX and parts[1].isdigit() and parts[2].isdigit()
+            # In another pid namespace the number says nothing: only old ones, and only an empty one can go.
+            old = ours and time.time() - entry.stat().st_ctime > 60
+            if old and process_start(int(parts[1])) != int(parts[2]):
+                PidsGroup(entry.path).remove()

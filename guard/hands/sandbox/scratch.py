@@ -190,14 +190,16 @@ def _remove_own(root: str, owner: int) -> None:
 
 def _remove_abandoned(place: str) -> None:
     """Removes roots of ours whose process was killed: nobody holds their lock."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(place):
+    with contextlib.suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
             if not entry.name.startswith(PREFIX):
                 continue
-            status = entry.stat(follow_symlinks=False)
-            old = time.time() - status.st_ctime > 60  # a new one may not have its lock yet
-            if old and status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode) and _is_abandoned(entry.path):
-                remove_tree(entry.path)
+            with contextlib.suppress(OSError):  # one that goes at this moment keeps nobody from the others
+                status = entry.stat(follow_symlinks=False)
+                old = time.time() - status.st_ctime > 60  # a new one may not have its lock yet
+                ours = status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode)
+                if old and ours and _is_abandoned(entry.path):
+                    remove_tree(entry.path)
 
 
 def _is_abandoned(root: str) -> bool:
