@@ -53,7 +53,7 @@ _MARKS = {
 """Status → mark, style, words ("" for the plain case)."""
 
 ASK_WORDS = {
-    "approved": ("✓", "done", "approved"),
+    "approved": ("✓", "done", "yes to"),  # the person's word; whether a stamp came of it is told by the tool
     "denied": ("⊘", "refused", "denied: nothing was run"),
     "expired": ("⊘", "refused", "expired: nobody answered in time, nothing was run"),
     "cancelled": ("–", "dim", "not approved; the request goes on waiting"),

@@ -51,7 +51,7 @@ def test_yes_in_the_dock_runs_the_change_once(seat):
     assert one.asked("please").ask.command == "touch made"
     one.answer("yes")
     one.pump()
-    assert made(one, "made") and "approved a-" in one.shown() and not one.desk.dock.waiting
+    assert made(one, "made") and "yes to a-" in one.shown() and not one.desk.dock.waiting
 
 
 def test_no_with_a_reason_reaches_the_brain(seat):

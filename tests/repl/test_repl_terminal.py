@@ -70,7 +70,7 @@ def test_a_change_is_approved_in_the_dock_and_runs(terminal, work):
     assert not (work / "made").exists() and len(shown.split("\n")) <= 24
     screen.type("yes")
     screen.keys("Enter")
-    screen.wait_for("Finished.", "✓ approved a-", gone=["approve? >"])
+    screen.wait_for("Finished.", "✓ yes to a-", gone=["approve? >"])
     assert (work / "made").exists()
 
 
@@ -330,7 +330,7 @@ def test_bang_runs_by_hand_through_the_guard(terminal, work):
     screen.wait_for("| touch made-too", "approve? >")
     screen.type("yes")
     screen.keys("Enter")
-    screen.wait_for("✓ approved", "✓ !  touch made-too")
+    screen.wait_for("✓ yes to", "✓ !  touch made-too")
     assert (work / "made-too").exists() and not (work / "made").exists()
 
 
