@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import sys
 import pytest
 
 from guard.errors import SandboxUnavailable
-from guard.exact import PROGRAMS
+from guard.exact import FIRST_WORDS, PROGRAMS
 from guard.hands.sandbox import PROFILES, landlock
 from guard.types import Interference
 
@@ -244,10 +243,14 @@ def test_a_time_limit_ends_both(run):
     assert left == ""
 
 
-def test_a_program_that_is_not_installed_is_told_by_the_shell(run):
-    missing = next(name for names in PROGRAMS.values() for name in names if shutil.which(name) is None)
-    profile = next(profile for profile, names in PROGRAMS.items() if missing in names)
-    result = run(f"{missing} --version", profile=profile)
+@pytest.mark.parametrize(
+    ("profile", "command"),
+    [(profile, name) for profile, names in PROGRAMS.items() for name in sorted(names) if name not in FIRST_WORDS]
+    + [("block", "nvme list")],
+)
+def test_a_program_that_is_not_installed_is_told_by_the_shell(run, tmp_path, profile, command):
+    result = run(command, profile=profile, env={"PATH": str(tmp_path)})
+    missing = command.split()[0]
     assert (result.exit_code, result.stderr.text) == (127, f"/bin/bash: line 1: {missing}: command not found\n")
 
 

@@ -30,7 +30,8 @@ class Tmux:
         self._folder = tempfile.TemporaryDirectory(prefix="tmux-")
         self._socket = os.path.join(self._folder.name, "s")
         settings = os.path.join(self._folder.name, "settings")
-        Path(settings).write_text("set-option -g history-limit 100000\n")
+        # tmux runs a line with the user's login shell, which for an account like nobody is nologin.
+        Path(settings).write_text("set-option -g default-shell /bin/sh\nset-option -g history-limit 100000\n")
         self._status = os.path.join(self._folder.name, "status")
         kept = {name: os.environ[name] for name in PASSED if name in os.environ} | dict(environ)
         words = ["env", "-i", *(f"{name}={value}" for name, value in kept.items()), "TERM=screen-256color", *argv]
