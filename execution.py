@@ -154,9 +154,9 @@ def require_cwd(cwd: str) -> None:
 
 def record_after(snapshot: str, guard: Guard) -> str:
     """Records how a snapshot's paths stand now that its run is over. Returns why not, "" when it did; never raises."""
-    from acting import rollback
+    from acting import snapshots
 
-    return rollback.record_after(snapshot, guard)
+    return snapshots.record_after(snapshot, guard)
 
 
 def plan_rollback(
@@ -177,24 +177,24 @@ def rollback_differences(plan: RollbackPlan, guard: Guard) -> tuple[tuple[Step, 
 
 def rollback_request(plan: RollbackPlan) -> str:
     """The command that stands for exactly this plan in requests, stamps and records."""
-    from acting import rollback
+    from acting import rollback_request
 
-    return rollback.request_of(plan)
+    return rollback_request.request_of(plan)
 
 
 def rollback_assessment(plan: RollbackPlan) -> Assessment:
     """A plan as an assessment, for keeping it as a request."""
-    from acting import rollback
+    from acting import rollback_request
 
-    return rollback.judged(plan)
+    return rollback_request.judged(plan)
 
 
 def rollback_stamp(plan: RollbackPlan, request: Request, guard: Guard) -> str:
     """The id of a live stamp for exactly this plan, "" when there is none. Raises StateError."""
-    from acting import rollback
+    from acting import rollback_request
     from guard.bound import Stamp
 
-    found = guard.ledger.stamps.find(rollback.binding_of(plan, request))
+    found = guard.ledger.stamps.find(rollback_request.binding_of(plan, request))
     return found.id if isinstance(found, Stamp) else ""
 
 

@@ -262,7 +262,7 @@ def witness(execution: str) -> int:
 
 
 def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[str, Any]:
-    from acting import following, own_files, rollback, world
+    from acting import following, own_files, snapshots, world
     from guard.clock import SystemClock
     from guard.hands.targets.local import LocalTarget
     from guard.keeping import Keeping
@@ -296,7 +296,7 @@ def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[st
     notes = list(outcome.notes)
     notes += own_files.noted(ours, guard.ledger, execution)
     if order["snapshot"]:
-        fault = rollback.record_after(order["snapshot"], guard)
+        fault = snapshots.record_after(order["snapshot"], guard)
         notes += [fault] if fault else []
     recorded = guard.ledger.end(execution, outcome.replace(notes=tuple(notes)))
     return {

@@ -290,14 +290,14 @@ def _own_start() -> str:
 
 def _fire(execution: str, snapshot: str, guard: Guard) -> int:
     """Takes it back, and tries again where the surroundings were in the way. Each try is on record."""
-    from acting import rollback
+    from acting import rollback, rollback_request
 
     for attempt in range(TRIES):
         if attempt:
             time.sleep(AGAIN_S)
         try:
             plan = _plan(snapshot, guard)
-            request = Request(rollback.request_of(plan), cwd="/", actor=Actor.RUNBOOK, shell="deadman")
+            request = Request(rollback_request.request_of(plan), cwd="/", actor=Actor.RUNBOOK, shell="deadman")
             done = rollback.apply(plan, request, guard, consent="dead man")
         except GuardError as error:
             guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="failed", text=error.message)

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import core
-from acting import own_files, rollback
+from acting import own_files, snapshots
 from guard.bound import LIVE, Binding, canonical
 from guard.errors import ApprovalChanged, CannotEdit, SnapshotImpossible, StateError
 from guard.filechange import MOST_BYTES, MOST_LINES, FileChange, difference, is_file_change, parsed, sha256_of, text_of
@@ -250,7 +250,7 @@ def carry_out(
 
     ledger, at, began_s = guard.ledger, guard.clock.utc(), guard.clock.boot_s()
     try:
-        snapshot = rollback.save(edit.plan, guard, execution=execution, reason="exec")
+        snapshot = snapshots.save(edit.plan, guard, execution=execution, reason="exec")
     except SnapshotImpossible as error:
         return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=edit.assessment.decision, notes=(error.message,))
     checkpoint("saved")
@@ -275,7 +275,7 @@ def carry_out(
     wrong = [f"{result.path}: {result.text}" for result in results if result.result != restore.DONE]
     notes = [*wrong, *(["nothing was written"] if results and results[0].result == restore.CONFLICT else [])]
     notes += own_files.noted(ours, ledger, execution)
-    notes += [note for note in (rollback.record_after(snapshot, guard),) if note]
+    notes += [note for note in (snapshots.record_after(snapshot, guard),) if note]
     checkpoint("surveyed")
     outcome = Outcome(
         Status.FAILED if wrong else Status.SUCCEEDED,

@@ -1,4 +1,4 @@
-"""Taking a change back: saves what it will touch, plans from three states, carries out exactly the plan consented to.
+"""Taking a change back: plans from three states, saves what it will touch, carries out exactly the plan consented to.
 
 A rollback is a change like any other: it has an execution and a record, it saves what it touches first, and so it can
 be taken back itself. `execution` is the face to all of this; nothing here prints or asks.
@@ -6,108 +6,20 @@ be taken back itself. `execution` is the face to all of this; nothing here print
 
 from __future__ import annotations
 
-import os
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from guard.bound import Binding
 from guard.errors import NotPermitted, NoWayBack, StateBusy, UsageError
-from guard.quoting import quoted
-from guard.saved import CONFLICTS, FILE, NOTHING_UNREAD, Action, Foreseen, Output, RollbackAsked, RolledBack
-from guard.types import LOCAL, Assessment, Decision, Effect, Level, Outcome, PlanItem, Profile, Reason, Status, Verdict
+from guard.saved import CONFLICTS, FILE, Action, RolledBack
+from guard.types import LOCAL, Level, Outcome, Profile, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from acting.world import Guard
-    from guard.ledger.plans import SnapshotPlan
-    from guard.saved import Limits, Manifest, RollbackPlan, Step, StepResult
+    from guard.bound import Binding
+    from guard.saved import Manifest, RollbackPlan, Step, StepResult
     from guard.types import Request
-
-
-def save(
-    plan: SnapshotPlan,
-    world: Guard,
-    *,
-    outputs: Iterable[Output] = (),
-    unread: Mapping[tuple[str, str], str] = NOTHING_UNREAD,
-    execution: str = "",
-    reason: str = "exec",
-    limits: Limits | None = None,
-) -> str:
-    """Saves what a snapshot plan names and returns the snapshot's id.
-
-    Args:
-        outputs: what the plan's commands and states said.
-        unread: why other states could not be read.
-        execution: the run that it is for; "" for one that a person asked for.
-        reason: `exec` · `manual`
-    Raises:
-        SnapshotImpossible: something cannot be saved; nothing was kept.
-        StateError: the state folder cannot be used.
-    """
-    from guard.hands.capture import capture
-
-    snapshots = world.ledger.snapshots
-    # The state folder is never part of a snapshot: it would hold itself, and going back would cut the log.
-    own = snapshots.state_path()
-    left_out = (*plan.leave_out, own)
-    taken = capture(plan.items, limits=limits, outputs=tuple(outputs), unread=unread, leave_out=left_out)
-    snapshot = snapshots.save(taken, execution=execution, reason=reason)
-    world.ledger.prune_snapshots(only_when_many=True)
-    return snapshot
-
-
-def foreseen(plan: SnapshotPlan, world: Guard, *, limits: Limits | None = None) -> Foreseen:
-    """What `save` would keep now, without reading a content or keeping anything: for who is asked to approve.
-
-    Never raises for what cannot be saved: `problem` says why.
-    """
-    from acting import states
-    from guard.errors import SnapshotImpossible
-    from guard.hands.capture import capture
-
-    saved_states, unread = states.outputs(plan.items, world)
-    outputs = tuple(Output("command", name, command, b"", 0) for name, command in plan.commands) + saved_states
-    own = world.ledger.snapshots.state_path()
-    try:
-        left_out = (*plan.leave_out, own)
-        taken = capture(plan.items, limits=limits, outputs=outputs, unread=unread, leave_out=left_out)
-    except SnapshotImpossible as error:
-        return Foreseen(problem=error.message)
-    at = {node.path: node for node in taken.nodes if node.path not in taken.secrets}
-    kept = [node for node in at.values() if not node.meta]
-    roots = tuple(
-        (at[root], sum(1 for node in kept if node.path == root or node.path.startswith(root.rstrip("/") + "/")))
-        for root in taken.roots
-        if root in at
-    )
-    names = tuple(name for name, _ in plan.commands)
-    alone = [node for node in taken.nodes if node.meta]
-    metadata = tuple(
-        (at[root], sum(1 for node in alone if node.path == root or node.path.startswith(root.rstrip("/") + "/")))
-        for root in taken.metadata_roots
-    )
-    return Foreseen(roots, names, tuple(sorted(taken.secrets)), taken.unsaved, states.stays(saved_states), metadata)
-
-
-def record_after(snapshot: str, world: Guard) -> str:
-    """Records how a snapshot's paths stand at the end of its run. Returns why that was not possible, "" when it was.
-
-    Never raises: the run is over. A rollback then says that it cannot tell who changed what.
-    """
-    from acting import states
-    from guard.errors import GuardError
-    from guard.hands.capture import survey_of
-
-    try:
-        manifest = world.ledger.snapshots.load(snapshot)
-        nodes = survey_of(manifest)
-        world.ledger.snapshots.record_after(snapshot, nodes, states.hashes(manifest, world))
-    except GuardError as error:
-        return f"how things stand now is not on record: {error.message}"
-    return ""
 
 
 def plan(of: str, world: Guard, *, overruled: Iterable[str] = (), leave_conflicts: bool = False) -> RollbackPlan:
@@ -195,55 +107,6 @@ def differences(plan: RollbackPlan, world: Guard) -> tuple[tuple[Step, str], ...
     return tuple(shown)
 
 
-def request_of(plan: RollbackPlan) -> str:
-    """The command line that applies exactly this plan; what a person approves when the asker is no person."""
-    words = ["opsx", "rollback", plan.of, "--plan", plan.digest]
-    if plan.leave_conflicts:
-        words.append("--leave-conflicts")
-    for path in plan.overruled:
-        words += ["--overrule", path]
-    return " ".join(quoted(word) for word in words)
-
-
-def asked(command: str) -> RollbackAsked | None:
-    """What a command line made by `request_of` asks for; None for any other command."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return None
-    if len(words) < 5 or words[:2] != ["opsx", "rollback"] or words[3] != "--plan":
-        return None
-    overruled, leave_conflicts, rest = [], False, words[5:]
-    while rest:
-        if rest[0] == "--leave-conflicts":
-            leave_conflicts, rest = True, rest[1:]
-        elif rest[0] == "--overrule" and len(rest) > 1:
-            overruled.append(rest[1])
-            rest = rest[2:]
-        else:
-            return None
-    return RollbackAsked(words[2], words[4], tuple(overruled), leave_conflicts)
-
-
-def binding_of(plan: RollbackPlan, request: Request) -> Binding:
-    """What a stamp for a rollback holds fast: the plan by its digest, and for whom. Where it is asked from is nothing
-    to it."""
-    return Binding(
-        {
-            "command": request.command,
-            "target": plan.target,
-            "user": os.geteuid(),
-            "level": Level.R2.name,
-            "rollback plan": plan.digest,
-        }
-    )
-
-
-def judged(plan: RollbackPlan) -> Assessment:
-    """A rollback as an assessment: R2, because what it undoes may have been relied on since."""
-    return _Judged(plan)
-
-
 def apply(
     plan_consented: RollbackPlan,
     request: Request,
@@ -257,9 +120,9 @@ def apply(
     """Carries out a plan that a person consented to, if it still is the plan.
 
     Args:
-        request: who asked, from where; its command is `request_of(plan)`.
+        request: who asked, from where; its command is `rollback_request.request_of(plan)`.
         stamp: the approval that it uses up; "" for a consent given on the spot.
-        binding: the request as it is now, which the stamp has to fit; by default `binding_of`.
+        binding: the request as it is now, which the stamp has to fit; by default `rollback_request.binding_of`.
         consent: how that was given (`tty`, `rpc` …).
         checkpoint: see `guard.hands.restore.apply`.
     Raises:
@@ -270,28 +133,76 @@ def apply(
     Effects: a snapshot of what is there now, the plan's changes, entries `started`, `rollback_planned`,
         `rollback_step` and `ended`.
     """
-    from acting import own_files, states
-    from guard.hands import restore
-    from guard.hands.capture import capture
-    from guard.ledger.plans import items_of_work
+    from acting import own_files
+    from acting.snapshots import record_after
+    from guard.hands.restore import DONE
 
     if plan_consented.in_the_way and not plan_consented.leave_conflicts:
         return RolledBack(Status.REFUSED, plan_consented)
-    fresh = plan(
-        plan_consented.of, world, overruled=plan_consented.overruled, leave_conflicts=plan_consented.leave_conflicts
-    )
-    if fresh.digest != plan_consented.digest:
-        raise NotPermitted(
-            f"what is there has changed since the plan was made: {_first_difference(plan_consented, fresh)}",
-            not_done="nothing was changed",
-            hint=f"opsx rollback {plan_consented.of}",
-        )
-    ledger = world.ledger
-    execution = ledger.new_execution()
-    taken = capture(items_of_work(fresh), outputs=states.own_outputs(fresh.state_work, world))
-    own = ledger.snapshots.save(taken, execution=execution, reason="rollback")
+    fresh = _as_consented(plan_consented, world)
+    execution, own = _save_first(fresh, world)
     unfinished = _unfinished(fresh.snapshot, world)
-    ledger.begin(
+    _begin(fresh, request, execution, own, world, stamp=stamp, binding=binding, consent=consent)
+    ours = own_files.watch(world.ledger)
+    results = _carry_out(fresh, execution, unfinished, world, checkpoint)
+    # It has to be complete before its end is on record: later rollbacks of this one compare with it.
+    notes = [*own_files.noted(ours, world.ledger, execution), *(note for note in (record_after(own, world),) if note)]
+    wrong = [result for result in results if result.result != DONE]
+    status = Status.FAILED if wrong or fresh.in_the_way or fresh.cannot_return else Status.SUCCEEDED
+    left = (
+        *(f"{result.path}: {result.text}" for result in wrong),
+        *(f"{name}: differs and cannot be put back" for name in fresh.cannot_return),
+    )
+    exit_code = 0 if status == Status.SUCCEEDED else 1
+    recorded = world.ledger.end(
+        execution,
+        Outcome(status, execution=execution, exit_code=exit_code, snapshot=own, enforced="none", notes=left),
+    )
+    if not recorded.ok:
+        notes.append(f"its end is not on record: {recorded.because}")
+    for earlier in unfinished:
+        world.ledger.note("resolved", execution=earlier, outcome="done", evidence=f"gone on with by {execution}")
+    return RolledBack(status, fresh, execution, own, results, tuple(notes))
+
+
+def _as_consented(consented: RollbackPlan, world: Guard) -> RollbackPlan:
+    """The plan made anew. Raises NotPermitted: it is not the one that was consented to."""
+    fresh = plan(consented.of, world, overruled=consented.overruled, leave_conflicts=consented.leave_conflicts)
+    if fresh.digest == consented.digest:
+        return fresh
+    raise NotPermitted(
+        f"what is there has changed since the plan was made: {_first_difference(consented, fresh)}",
+        not_done="nothing was changed",
+        hint=f"opsx rollback {consented.of}",
+    )
+
+
+def _save_first(fresh: RollbackPlan, world: Guard) -> tuple[str, str]:
+    """The execution's id, and that of the snapshot of what is there now. Raises SnapshotImpossible."""
+    from acting import states
+    from guard.hands.capture import capture
+    from guard.ledger.plans import items_of_work
+
+    execution = world.ledger.new_execution()
+    taken = capture(items_of_work(fresh), outputs=states.own_outputs(fresh.state_work, world))
+    return execution, world.ledger.snapshots.save(taken, execution=execution, reason="rollback")
+
+
+def _begin(
+    fresh: RollbackPlan,
+    request: Request,
+    execution: str,
+    own: str,
+    world: Guard,
+    *,
+    stamp: str,
+    binding: Binding | None,
+    consent: str,
+) -> None:
+    """Puts on record that the plan is carried out from here on."""
+    from acting.rollback_request import binding_of, judged
+
+    world.ledger.begin(
         request,
         judged(fresh),
         profile=Profile.NONE,
@@ -301,7 +212,7 @@ def apply(
         execution=execution,
         snapshot=own,
     )
-    ledger.record(
+    world.ledger.record(
         "rollback_planned",
         execution=execution,
         snapshot=fresh.snapshot,
@@ -310,10 +221,17 @@ def apply(
         steps=len(fresh.work) + len(fresh.state_work),
         consent=consent or None,
     )
-    manifest = ledger.snapshots.load(fresh.snapshot)
+
+
+def _carry_out(
+    fresh: RollbackPlan, execution: str, unfinished: tuple[str, ...], world: Guard, checkpoint: Callable[[str], None]
+) -> tuple[StepResult, ...]:
+    """Puts back paths first, then states, and puts each on record."""
+    from acting import states
+    from guard.hands import restore
 
     def on_step(result: StepResult) -> None:
-        ledger.note(
+        world.ledger.note(
             "rollback_step",
             execution=execution,
             path=result.path,
@@ -323,35 +241,12 @@ def apply(
         )
         checkpoint("recorded")
 
-    ours = own_files.watch(ledger)
-    with ledger.snapshots.contents(manifest) as pack:
+    manifest = world.ledger.snapshots.load(fresh.snapshot)
+    with world.ledger.snapshots.contents(manifest) as pack:
         results = restore.apply(
             fresh, pack, tag=execution, stale_tags=unfinished, on_step=on_step, checkpoint=checkpoint
         )
-    results = (*results, *states.put_back(fresh.state_work, world, on_step))
-    # It has to be complete before its end is on record: later rollbacks of this one compare with it.
-    notes = [*own_files.noted(ours, ledger, execution), *(note for note in (record_after(own, world),) if note)]
-    wrong = [result for result in results if result.result != restore.DONE]
-    status = Status.FAILED if wrong or fresh.in_the_way or fresh.cannot_return else Status.SUCCEEDED
-    recorded = ledger.end(
-        execution,
-        Outcome(
-            status,
-            execution=execution,
-            exit_code=0 if status == Status.SUCCEEDED else 1,
-            snapshot=own,
-            enforced="none",
-            notes=(
-                *(f"{result.path}: {result.text}" for result in wrong),
-                *(f"{name}: differs and cannot be put back" for name in fresh.cannot_return),
-            ),
-        ),
-    )
-    if not recorded.ok:
-        notes.append(f"its end is not on record: {recorded.because}")
-    for earlier in unfinished:
-        ledger.note("resolved", execution=earlier, outcome="done", evidence=f"gone on with by {execution}")
-    return RolledBack(status, fresh, execution, own, results, tuple(notes))
+    return (*results, *states.put_back(fresh.state_work, world, on_step))
 
 
 def _manifest(of: str, world: Guard) -> Manifest:
@@ -413,46 +308,3 @@ def _first_difference(old: RollbackPlan, new: RollbackPlan) -> str:
         if one is None or other is None or one.now.identity() != other.now.identity() or one.state != other.state:
             return path
     return old.snapshot
-
-
-class _Judged(Assessment):
-    __slots__ = (
-        "command",
-        "level",
-        "decision",
-        "profile",
-        "ports",
-        "peers",
-        "reasons",
-        "effects",
-        "opaque",
-        "snapshot_plan",
-        "reversible",
-        "ambient",
-        "env",
-        "target",
-    )
-
-    def __init__(self, plan: RollbackPlan) -> None:
-        self.command = request_of(plan)
-        self.level = Level.R2
-        self.decision = Decision(Verdict.NEEDS_STAMP, "level", "a rollback changes files and needs a person's consent")
-        self.profile = Profile.NONE
-        self.ports = ()
-        self.peers = ()
-        span = (0, len(self.command.encode("utf-8", "surrogatepass")))
-        paths = "1 path" if len(plan.work) == 1 else f"{len(plan.work)} paths"
-        counted = [paths] if plan.work or not plan.state_work else []
-        counted += [f"the state of {step.label}" for step in plan.state_work]
-        self.reasons = (Reason("rollback", f"takes back {', '.join(counted)}", span, Level.R2, "docs/snapshots.md"),)
-        self.effects = tuple(
-            Effect("delete" if step.action == Action.DELETE else "write", step.path) for step in plan.work
-        ) + tuple(Effect("service", step.name) for step in plan.state_work)
-        self.opaque = ()
-        self.snapshot_plan = tuple(PlanItem("path", step.path) for step in plan.work) + tuple(
-            PlanItem(step.kind, step.name) for step in plan.state_work
-        )
-        self.reversible = "partial" if plan.unkept or plan.state_work else "yes"
-        self.ambient = {}
-        self.env = ()
-        self.target = plan.target

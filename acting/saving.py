@@ -39,11 +39,11 @@ def snapshot(
         UsageError: one of the commands is not a read.
         StateError: the state folder cannot be used.
     """
-    from acting import rollback, states
+    from acting import snapshots, states
 
     outputs = [_said(name, command, guard, cwd, actor) for name, command in plan.commands]
     kept, unread = states.outputs(plan.items, guard)
-    return rollback.save(plan, guard, outputs=[*outputs, *kept], unread=unread, execution=execution, reason=reason)
+    return snapshots.save(plan, guard, outputs=[*outputs, *kept], unread=unread, execution=execution, reason=reason)
 
 
 def _said(name: str, command: str, guard: Guard, cwd: str, actor: str) -> Output:

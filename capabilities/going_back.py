@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import execution
-from acting.rollback import asked
+from acting.rollback_request import asked
 from guard.errors import GuardError, UsageError
 from guard.types import Status
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import core
 import execution
-from acting import approving, edit, rollback
+from acting import approving, edit, rollback_request, snapshots
 from capabilities.edit_words import change_words
 from capabilities.rollback_shapes import foreseen_words, kind_words, state_rows
 from dialogue.confirm import COMMAND, FILE_CHANGE, ROLLBACK
@@ -87,7 +87,7 @@ def subject_of(wanted: Wanted, guard: Guard, *, force: bool) -> Subject:
     if is_file_change(wanted.request):
         return _file_change(wanted, guard, force=force)
     # Only what was kept can be a rollback: the same words on a command line are a command.
-    asked = rollback.asked(wanted.request.command) if wanted.id else None
+    asked = rollback_request.asked(wanted.request.command) if wanted.id else None
     return _command(wanted, guard, force=force) if asked is None else _rollback(wanted, asked, guard)
 
 
@@ -114,7 +114,7 @@ def _command(wanted: Wanted, guard: Guard, *, force: bool) -> Subject:
     assessment = execution.assess(request, guard)
     require_approvable(assessment, force=force, request_id=wanted.id)
     binding = approving.bind(request, assessment, guard, wanted.options, wanted.environ)
-    foreseen = rollback.foreseen(approving.plan_of(request, assessment, wanted.options), guard)
+    foreseen = snapshots.foreseen(approving.plan_of(request, assessment, wanted.options), guard)
     saved, not_saved = foreseen_words(foreseen)
     not_saved += _beyond_our_rights(assessment, foreseen)
     shown, is_hidden = _shown(request.command, guard)
@@ -138,7 +138,7 @@ def _file_change(wanted: Wanted, guard: Guard, *, force: bool) -> Subject:
     change = edit.of_kept(wanted.request, guard.ledger.content(kept), guard)
     require_approvable(change.assessment, force=force, request_id=wanted.id)
     binding = edit.binding_of(change, guard)
-    foreseen = rollback.foreseen(change.plan, guard)
+    foreseen = snapshots.foreseen(change.plan, guard)
     saved, not_saved = foreseen_words(foreseen)
     shown, is_hidden = change_words(change, guard.redactor)
     return Subject(FILE_CHANGE, change.assessment, binding, shown, is_hidden, saved, foreseen.paths, not_saved)
@@ -165,7 +165,7 @@ def _rollback(wanted: Wanted, asked: RollbackAsked, guard: Guard) -> Subject:
     return Subject(
         ROLLBACK,
         execution.rollback_assessment(plan),
-        rollback.binding_of(plan, request),
+        rollback_request.binding_of(plan, request),
         shown,
         is_hidden,
         saved=(*paths, *(f"the state of {step.label}" for step in plan.state_work)),

@@ -56,7 +56,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "acting": ("core", "guard"),
     "dialogue": ("guard.types", "guard.render"),
     "capabilities": (
-        *("execution", "acting.approving", "acting.deadman", "acting.edit", "acting.rollback"),
+        *("execution", "acting.approving", "acting.deadman", "acting.edit", "acting.rollback_request"),
+        "acting.snapshots",
         *("core", "dialogue", "guard"),
     ),
     "runbooks": ("capabilities", "execution", "core", "dialogue", "guard"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import execution
-from acting import rollback
+from acting import rollback_request
 from capabilities.registry import BadArguments
 from capabilities.snapshots import rollback_tool, snapshot_tool
 from guard.bound import Consent
@@ -53,7 +53,7 @@ def test_a_plan_that_a_person_approved_elsewhere_is_applied_once(tmp_path, place
     (place / "app.conf").write_text("port 8080\n")
     kept = guard.ledger.request(asked(back, id=snapshot, confirm=True)["request"])
     plan = execution.plan_rollback(snapshot, guard)
-    binding, assessment = rollback.binding_of(plan, kept.request()), execution.rollback_assessment(plan)
+    binding, assessment = rollback_request.binding_of(plan, kept.request()), execution.rollback_assessment(plan)
     guard.ledger.answers.approve([ToApprove(kept.request(), assessment, binding, kept.id)], Consent("tty", "0" * 64))
     done = asked(back, id=snapshot, confirm=True)
     assert (done["status"], [one["result"] for one in done["results"]]) == ("succeeded", ["done"])

@@ -8,7 +8,7 @@ import sys
 
 import core
 import execution
-from acting import approving, rollback, states
+from acting import approving, snapshots, states
 from guard.types import Actor, Request
 
 
@@ -20,11 +20,11 @@ def main() -> None:
     request = Request(order["change"], cwd=order["folder"], actor=Actor.PERSON)
     assessment = core.check(order["change"], cwd=order["folder"], actor=Actor.PERSON)
     plan = approving.plan_of(request, assessment)
-    foreseen = rollback.foreseen(plan, guard)
+    foreseen = snapshots.foreseen(plan, guard)
     snapshot = execution.snapshot(plan, guard, cwd=order["folder"], reason="exec")
     first = looks(plan, guard)
     changed = subprocess.run(["bash", "-c", order["change"]], cwd=order["folder"], capture_output=True, text=True)
-    rollback.record_after(snapshot, guard)
+    snapshots.record_after(snapshot, guard)
     second = looks(plan, guard)
     if order["disturb"]:
         subprocess.run(["bash", "-ec", order["disturb"]], check=True, stdout=subprocess.DEVNULL)

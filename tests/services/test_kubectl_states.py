@@ -12,7 +12,7 @@ import pytest
 
 import core
 import execution
-from acting import approving, rollback, states
+from acting import approving, snapshots, states
 from guard.hands import environment
 from guard.hands.services import FAMILIES, Said, kubectl
 from guard.saved import State as SavedState
@@ -69,12 +69,12 @@ def changed(change, folder, guard):
     """The snapshot that the plan of a change took before it ran, and its request."""
     request = Request(change, cwd=str(folder), actor=Actor.PERSON)
     plan = approving.plan_of(request, core.check(change, cwd=str(folder), actor=Actor.PERSON))
-    foreseen = rollback.foreseen(plan, guard)
+    foreseen = snapshots.foreseen(plan, guard)
     assert not foreseen.unsaved
     assert ["not proven here" in words for _, words in foreseen.states] == [True]
     snapshot = execution.snapshot(plan, guard, cwd=str(folder), reason="exec")
     subprocess.run(["bash", "-ec", change], check=True, env=environment.build_environment(["KUBECONFIG"]).env)
-    rollback.record_after(snapshot, guard)
+    snapshots.record_after(snapshot, guard)
     return snapshot, request
 
 

@@ -8,8 +8,7 @@ import stat
 import pytest
 
 import execution
-from acting import approving
-from acting import rollback as acting_rollback
+from acting import approving, snapshots
 from capabilities.rollback_shapes import foreseen_words
 from guard.bound import NO_OPTIONS, Consent, SnapshotOptions
 from guard.ledger.answers import ToApprove
@@ -93,7 +92,7 @@ def test_a_change_of_modes_goes_back_and_forth(guard, work, command):
 def test_the_screen_says_what_is_saved_and_that_it_comes_back(guard, work):
     request = Request("chmod -R o+r sub; touch a.conf", cwd=str(work), actor="person")
     assessment = execution.assess(request, guard)
-    found = acting_rollback.foreseen(approving.plan_of(request, assessment), guard)
+    found = snapshots.foreseen(approving.plan_of(request, assessment), guard)
     saved, missed = foreseen_words(found)
     assert assessment.reversible == "yes" and missed == ()
     assert saved == (

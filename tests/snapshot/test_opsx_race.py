@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import execution
-from acting import rollback
+from acting import rollback_request
 from guard.bound import Consent
 from guard.ledger.answers import ToApprove
 from guard.types import Request
@@ -43,7 +43,7 @@ def approved_plan(saved):
     guard = execution.open_guard()
     plan = execution.plan_rollback(saved, guard)
     request = Request(execution.rollback_request(plan), cwd="/", actor="agent")
-    item = ToApprove(request, execution.rollback_assessment(plan), rollback.binding_of(plan, request))
+    item = ToApprove(request, execution.rollback_assessment(plan), rollback_request.binding_of(plan, request))
     guard.ledger.answers.approve([item], Consent("tty", "0" * 64))
     return plan.digest
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import execution
+from acting import rollback, rollback_request
 from cli import opsx
 from guard.bound import Consent
 from guard.clock import RandomIds, SystemClock
@@ -117,8 +118,6 @@ def test_a_killed_rollback_reads_as_unknown_and_goes_on(guard, folder):
     execution.record_after(saved, guard)
 
     def killed_after_one_step():
-        from acting import rollback
-
         count = 0
 
         def checkpoint(name):
@@ -307,16 +306,16 @@ def test_an_agent_gets_a_kept_request_and_changes_nothing(folder, capsys):
 
 
 def test_a_stamp_for_the_plan_lets_an_agent_take_it_back_once(folder, guard, capsys):
-    from acting import rollback
-
     saved = save(guard, folder)
     (folder / "one").write_text("beta\n")
     _, asked = opsx_json(capsys, "rollback", saved)
     kept = guard.ledger.request(asked["request"])
-    wanted = rollback.asked(kept.command)
+    wanted = rollback_request.asked(kept.command)
     plan = execution.plan_rollback(wanted.of, guard)
     assert wanted == RollbackAsked(saved, plan.digest)
-    item = ToApprove(kept.request(), rollback.judged(plan), rollback.binding_of(plan, kept.request()), kept.id)
+    item = ToApprove(
+        kept.request(), rollback_request.judged(plan), rollback_request.binding_of(plan, kept.request()), kept.id
+    )
     (stamp,) = guard.ledger.answers.approve([item], Consent("tty", "0" * 64))
     code, done = opsx_json(capsys, "rollback", saved)
     assert (code, done["status"], (folder / "one").read_text()) == (0, "succeeded", "alpha\n")
@@ -328,8 +327,6 @@ def test_a_stamp_for_the_plan_lets_an_agent_take_it_back_once(folder, guard, cap
 
 
 def test_only_our_own_command_line_asks_for_a_rollback(guard, folder):
-    from acting import rollback
-
     (folder / "it's $(odd)").write_text("x")
     saved = save(guard, folder)
     (folder / "it's $(odd)").write_text("by the run")
@@ -337,9 +334,9 @@ def test_only_our_own_command_line_asks_for_a_rollback(guard, folder):
     (folder / "it's $(odd)").write_text("by hand")
     path = str(folder / "it's $(odd)")
     plan = execution.plan_rollback(saved, guard, overruled=[path], leave_conflicts=True)
-    assert rollback.asked(rollback.request_of(plan)) == RollbackAsked(saved, plan.digest, (path,), True)
+    assert rollback_request.asked(rollback_request.request_of(plan)) == RollbackAsked(saved, plan.digest, (path,), True)
     for other in ("opsx rollback s-1", "opsx rollback s-1 --plan", "ls", "opsx rollback s-1 --plan x --json", "'"):
-        assert rollback.asked(other) is None
+        assert rollback_request.asked(other) is None
 
 
 def test_opsx_stops_at_conflicts_and_shows_the_lines(folder, capsys, guard):

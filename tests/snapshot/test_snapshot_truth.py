@@ -8,7 +8,7 @@ import os
 import pytest
 
 import execution
-from acting import rollback
+from acting import snapshots
 from capabilities.approvals import approve_tool
 from capabilities.consent import FormConfirm
 from capabilities.rollback_shapes import foreseen_words
@@ -221,7 +221,7 @@ def test_foreseen_is_what_is_then_saved(folder, guard):
     plan = snapshot_plan(
         [PlanItem("service", "nginx")], cwd="/", files=[str(folder), f"{folder}/../nofile"], commands=["disk::df -h"]
     )
-    foreseen = rollback.foreseen(plan, guard)
+    foreseen = snapshots.foreseen(plan, guard)
     saved, missed = foreseen_words(foreseen)
     assert saved == (
         f"folder {folder} and 3 paths in it",
@@ -232,21 +232,21 @@ def test_foreseen_is_what_is_then_saved(folder, guard):
         f"the content of {folder}/key: a secret, so only a hash is kept",
         "the state of service nginx is not saved (systemctl says nothing about nginx)",
     )
-    manifest = guard.ledger.snapshots.load(rollback.save(plan, guard))
+    manifest = guard.ledger.snapshots.load(snapshots.save(plan, guard))
     assert len(manifest.nodes) - len(manifest.hash_only) == foreseen.paths == 5
 
 
 def test_foreseeing_reads_nothing_and_keeps_nothing(folder, guard, monkeypatch):
     read = []
     monkeypatch.setattr(capture, "read_file", lambda *arguments, **more: read.append(arguments))
-    assert rollback.foreseen(snapshot_plan((), cwd="/", files=[str(folder)]), guard).paths == 2
+    assert snapshots.foreseen(snapshot_plan((), cwd="/", files=[str(folder)]), guard).paths == 2
     assert read == []
     assert guard.ledger.snapshots.listed() == ()
 
 
 def test_what_cannot_be_saved_is_foreseen_with_its_reason(folder, guard):
     os.mkfifo(folder / "pipe")
-    foreseen = rollback.foreseen(snapshot_plan((), cwd="/", files=[str(folder / "pipe")]), guard)
+    foreseen = snapshots.foreseen(snapshot_plan((), cwd="/", files=[str(folder / "pipe")]), guard)
     assert (foreseen.roots, foreseen.paths) == ((), 0)
     saved, (missed,) = foreseen_words(foreseen)
     assert saved == ()
