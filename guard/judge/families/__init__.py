@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     _Check = Callable[[Call, str, list[Word], int], None]
 
 _NAMES = {
+    "aws": """
+        aws awslocal
+    """,
     "batches": """
         parallel xargs
     """,
     "cloud": """
-        aliyun aws awslocal az azcopy b2 bq cf civo cloudflared copilot datadog doctl eb exo firebase fly flyctl
-        gcloud govc gsutil hcloud heroku ibmcloud linode-cli mc netlify newrelic oci openstack ovhcloud pd
-        railway rclone render s3cmd s4cmd s5cmd sam scw sentry-cli sfdx snyk tccli upctl vercel vultr-cli
-        wrangler
+        aliyun az bq cf civo cloudflared copilot datadog doctl eb exo firebase fly flyctl gcloud govc hcloud
+        heroku ibmcloud linode-cli netlify newrelic oci openstack ovhcloud pd railway render sam scw sentry-cli
+        sfdx snyk tccli upctl vercel vultr-cli wrangler
     """,
     "containers": """
         crictl ctr docker docker-compose nerdctl podman podman-compose
@@ -102,6 +104,9 @@ _NAMES = {
         iptables-restore iptables-save ipvsadm iwconfig kdig mii-tool mtr netfilter-persistent netplan netstat
         nft nmcli nmtui nslookup ntpq ntpstat ntptime ping ping6 rfkill route ss ssh-keyscan strongswan tc
         tcpdump tcptraceroute tracepath traceroute traceroute6 ufw vconfig wg wg-quick whois
+    """,
+    "objectstores": """
+        azcopy b2 gsutil mc rclone s3cmd s4cmd s5cmd
     """,
     "packages": """
         add-apt-repository ant apk apt apt-add-repository apt-cache apt-config apt-file apt-get apt-key
