@@ -7,6 +7,7 @@ file is still the one that was looked at and that nobody wrote to it meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -15,9 +16,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from guard.hands.contents import impossible, read_file
+from guard.hands.entries import children, inside, seen
 from guard.hands.environment import home
 from guard.hands.files import READ, Folder, Located, NoFolder, Unsafe, Walker, join, xattrs_of
-from guard.hands.metadata import MetadataLooker, below_home, listed, read_metadata, seen
+from guard.hands.metadata import MetadataLooker, below_home, listed, read_metadata
 from guard.hands.metadata import unreadable as _cannot_read
 from guard.metadata import wanted_of
 from guard.saved import (
@@ -47,14 +49,6 @@ HARMLESS_DEVICES = frozenset(((1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0)))
 """null, zero, full, random, urandom, tty (Linux's admin-guide/devices.txt): what is written there changes nothing."""
 
 KERNEL_FOLDERS = ("/proc/", "/sys/")
-
-_KINDS = {
-    stat.S_IFREG: FILE,
-    stat.S_IFDIR: DIRECTORY,
-    stat.S_IFLNK: SYMLINK,
-    stat.S_IFIFO: FIFO,
-    stat.S_IFCHR: DEVICE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +316,7 @@ class _Looker:
                 if info is None:
                     self.found[then.path] = absent(then.path)
                     return
-                node = seen(folder, name, info, times=then.atime_ns >= 0, flags=then.flags >= 0)
+                node = seen(folder, name, info, meta=True, times=then.atime_ns >= 0, flags=then.flags >= 0)
                 closed = node.kind == DIRECTORY and not os.access(
                     name, os.X_OK, dir_fd=folder.fd, effective_ids=True, follow_symlinks=False
                 )
@@ -376,64 +370,35 @@ class _Looker:
     def _below(self, parent_fd: int, name: str, node: Node, *, depth: int) -> None:
         if depth > self._limits.depth:
             raise impossible(node.path, f"is nested more than {self._limits.depth} folders deep")
-        try:
-            fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=parent_fd)
-            if not os.access(".", os.X_OK, dir_fd=fd, effective_ids=True):
-                os.close(fd)
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        except PermissionError as error:
-            if not self._lenient:
+        with contextlib.ExitStack() as open_folders:
+            try:
+                here = open_folders.enter_context(inside(parent_fd, name, node))
+                if not os.access(".", os.X_OK, dir_fd=here.fd, effective_ids=True):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            except PermissionError as error:
+                if not self._lenient:
+                    raise _cannot_read(node.path, error) from None
+                self.found[node.path] = replace(node, link=CLOSED)
+                return
+            try:
+                for child, info in children(here, self.left_out):
+                    below = self._node(here, child, info)
+                    if below.kind != DIRECTORY:
+                        continue
+                    if below.dev == node.dev:
+                        self._below(here.fd, child, below, depth=depth + 1)
+                    elif not self._lenient:
+                        raise impossible(below.path, "is another file system")
+            except OSError as error:
                 raise _cannot_read(node.path, error) from None
-            self.found[node.path] = replace(node, link=CLOSED)
-            return
-        try:
-            info = os.fstat(fd)
-            if (info.st_dev, info.st_ino) != (node.dev, node.ino):
-                raise impossible(node.path, "became another folder while it was read")
-            here = Folder(node.path, fd, -1, info)
-            for child in sorted(os.listdir(fd)):
-                path = join(node.path, child)
-                if path in self.left_out:
-                    continue
-                child_info = here.stat(child)
-                if child_info is None:
-                    continue
-                below = self._node(here, child, child_info)
-                if below.kind == DIRECTORY:
-                    if below.dev != node.dev:
-                        if self._lenient:
-                            continue
-                        raise impossible(path, "is another file system")
-                    self._below(fd, child, below, depth=depth + 1)
-        except OSError as error:
-            raise _cannot_read(node.path, error) from None
-        finally:
-            os.close(fd)
 
     def _node(self, folder: Folder, name: str, info: os.stat_result) -> Node:
         """Adds the node of one entry, its content not read yet."""
-        path = join(folder.path, name)
-        kind = _KINDS.get(stat.S_IFMT(info.st_mode))
-        if kind is None:
-            if not self._lenient:
-                what = "a socket" if stat.S_ISSOCK(info.st_mode) else "a block device"
-                raise impossible(path, f"is {what}, which cannot be saved")
-            kind = SOCKET if stat.S_ISSOCK(info.st_mode) else BLOCK
-        node = Node(
-            path,
-            kind,
-            mode=stat.S_IMODE(info.st_mode),
-            uid=info.st_uid,
-            gid=info.st_gid,
-            mtime_ns=info.st_mtime_ns,
-            size=info.st_size if kind == FILE else 0,
-            link=os.readlink(name, dir_fd=folder.fd) if kind == SYMLINK else "",
-            rdev=info.st_rdev if kind == DEVICE else 0,
-            dev=info.st_dev,
-            ino=info.st_ino,
-            nlink=info.st_nlink,
-            ctime_ns=info.st_ctime_ns,
-        )
+        node = seen(folder, name, info, meta=False)
+        path, kind = node.path, node.kind
+        if kind in (SOCKET, BLOCK) and not self._lenient:
+            what = "a socket" if kind == SOCKET else "a block device"
+            raise impossible(path, f"is {what}, which cannot be saved")
         if path not in self.found:
             if len(self.found) >= self._limits.entries:
                 raise impossible(path, f"is one path too many: a snapshot holds at most {self._limits.entries:,}")

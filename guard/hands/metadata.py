@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 from guard.errors import SnapshotImpossible
 from guard.hands.contents import impossible
+from guard.hands.entries import children, inside, seen
 from guard.hands.environment import home
-from guard.hands.files import READ, Folder, Located, Unsafe, Walker, join, xattrs_of
+from guard.hands.files import Folder, Located, Unsafe, Walker, join, xattrs_of
 from guard.metadata import SETTABLE_FLAGS
 from guard.quoting import quoted
-from guard.saved import BLOCK, DEVICE, DIRECTORY, FIFO, FILE, SOCKET, SYMLINK, Limits, Node
+from guard.saved import DIRECTORY, FILE, SYMLINK, Limits, Node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,15 +41,6 @@ _NO_FLAGS = frozenset((errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSY
 CAPABILITY = "security.capability"
 SET_ID = stat.S_ISUID | stat.S_ISGID
 MOST_LINKS = 40
-_KINDS = {
-    stat.S_IFREG: FILE,
-    stat.S_IFDIR: DIRECTORY,
-    stat.S_IFLNK: SYMLINK,
-    stat.S_IFIFO: FIFO,
-    stat.S_IFCHR: DEVICE,
-    stat.S_IFBLK: BLOCK,
-    stat.S_IFSOCK: SOCKET,
-}
 
 
 def listed(pattern: str) -> list[str]:
@@ -128,29 +120,19 @@ class MetadataLooker:
     def _below(self, parent_fd: int, name: str, node: Node, wanted: Wanted, root: str, depth: int) -> None:
         if depth > self._limits.depth:
             raise impossible(root, f"is nested more than {self._limits.depth} folders deep")
-        fd = os.open(name, READ | os.O_DIRECTORY, dir_fd=parent_fd)
         try:
-            info = os.fstat(fd)
-            if (info.st_dev, info.st_ino) != (node.dev, node.ino):
-                raise impossible(node.path, "became another folder while it was read")
-            here = Folder(node.path, fd, -1, info)
-            for child in sorted(os.listdir(fd)):
-                path = join(node.path, child)
-                child_info = None if path in self._left_out else here.stat(child)
-                if child_info is None:
-                    continue
-                below = self._add(here, child, child_info, wanted, root)
-                if below.kind == SYMLINK and wanted.links:
-                    self._led_to.append(below)
-                if below.kind == DIRECTORY:
-                    self._below(fd, child, below, wanted, root, depth + 1)
+            with inside(parent_fd, name, node) as here:
+                for child, info in children(here, self._left_out):
+                    below = self._add(here, child, info, wanted, root)
+                    if below.kind == SYMLINK and wanted.links:
+                        self._led_to.append(below)
+                    if below.kind == DIRECTORY:
+                        self._below(here.fd, child, below, wanted, root, depth + 1)
         except OSError as error:
             raise unreadable(node.path, error) from None
-        finally:
-            os.close(fd)
 
     def _add(self, folder: Folder, name: str, info: os.stat_result, wanted: Wanted, root: str) -> Node:
-        node = seen(folder, name, info, times=wanted.times, flags=wanted.flags)
+        node = seen(folder, name, info, meta=True, times=wanted.times, flags=wanted.flags)
         known = self.found.get(node.path)
         if known is not None:
             node = replace(node, atime_ns=max(node.atime_ns, known.atime_ns), flags=max(node.flags, known.flags))
@@ -174,29 +156,6 @@ def _exactly(walker: Walker, path: str) -> Located:
     folder = walker.folder(parent)
     with folder.acting():
         return Located(parent, name, (), folder.stat(name))
-
-
-def seen(folder: Folder, name: str, info: os.stat_result, *, times: bool, flags: bool) -> Node:
-    """One entry as far as stat(2) tells; attributes and flags are not known yet."""
-    kind = _KINDS[stat.S_IFMT(info.st_mode)]
-    return Node(
-        join(folder.path, name),
-        kind,
-        mode=stat.S_IMODE(info.st_mode),
-        uid=info.st_uid,
-        gid=info.st_gid,
-        mtime_ns=info.st_mtime_ns,
-        size=info.st_size if kind == FILE else 0,
-        link=os.readlink(name, dir_fd=folder.fd) if kind == SYMLINK else "",
-        rdev=info.st_rdev if kind in (DEVICE, BLOCK) else 0,
-        dev=info.st_dev,
-        ino=info.st_ino,
-        nlink=info.st_nlink,
-        ctime_ns=info.st_ctime_ns,
-        meta=True,
-        atime_ns=info.st_atime_ns if times else -1,
-        flags=0 if flags and kind in (FILE, DIRECTORY) else -1,
-    )
 
 
 def is_privileged(folder: Folder, name: str, node: Node) -> bool:
