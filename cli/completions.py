@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.options import HELP, Option, Verb
+from cli.options import COMMON, Option, Verb
 from cli.report import write
 from guard.errors import UsageError
 
@@ -38,8 +38,8 @@ def launchers() -> tuple[Launcher, Launcher]:
 
     version = Option("version", "print the version", short="V")
     return (
-        Launcher("opsx", opsx.VERBS, (version, HELP)),
-        Launcher("opsagent", opsagent.verbs(), (*opsagent.itself().options, HELP)),
+        Launcher("opsx", opsx.VERBS, (version, *COMMON)),
+        Launcher("opsagent", opsagent.verbs(), (*opsagent.itself().options, *COMMON)),
     )
 
 
@@ -52,7 +52,7 @@ def _after(verb: Verb) -> list[str]:
     """What may follow a verb: the fixed words of its usage ("list | show ID"), then its options."""
     firsts = [choice.split()[0].strip("[]") for choice in verb.usage.split(" | ") if choice.strip()]
     fixed = [word for word in firsts if word.replace("-", "").isalpha() and word.islower() and word != "options"]
-    return [*fixed, *_spellings((*verb.options, HELP))]
+    return [*fixed, *_spellings((*verb.options, *COMMON))]
 
 
 def bash(*programs: Launcher) -> str:
@@ -122,7 +122,7 @@ def _fish(program: Launcher) -> list[str]:
         lines.append(f"complete -c {name} -f -n __fish_use_subcommand -a {verb.name} -d '{_plain(verb.summary)}'")
         seen = f"__fish_seen_subcommand_from {verb.name}"
         lines += [f"complete -c {name} -n '{seen}' -a {word}" for word in _after(verb) if not word.startswith("-")]
-        lines += [_fish_option(name, f"'{seen}'", option) for option in (*verb.options, HELP)]
+        lines += [_fish_option(name, f"'{seen}'", option) for option in (*verb.options, *COMMON)]
     return lines
 
 

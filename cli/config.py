@@ -43,8 +43,8 @@ class BadConfig(UsageError):
 
     code = "usage.config-file"
 
-    def __init__(self, file: str, what: str) -> None:
-        super().__init__(f"{file}: {what}", not_done=_NOT_USED, hint="docs/rules.md")
+    def __init__(self, file: str, what: str, not_done: str = _NOT_USED) -> None:
+        super().__init__(f"{file}: {what}", not_done=not_done, hint="docs/rules.md")
 
 
 class Settings(Value):
@@ -108,18 +108,23 @@ _named = ""
 
 
 def name_file(path: str) -> None:
-    """Makes one more file count in this process, after the others: what `--config FILE` names. "" names none.
+    """Makes one more file count in this process, after the others: what `--config FILE` names.
 
     Raises:
-        BadConfig: it is not there, or others could have written it.
+        UsageError: "" is no file. BadConfig: it is not there, or others could have written it.
     """
     global _named
-    _named = os.path.abspath(path) if path else ""
-    if _named:
-        try:
-            read_safely(_named)
-        except OSError as error:
-            raise BadConfig(_named, error.strerror or str(error)) from None
+    if not path:
+        raise UsageError("--config needs its FILE", hint="opsagent config path names your own")
+    named = os.path.abspath(path)
+    try:
+        read_safely(named)
+    except OSError as error:
+        raise BadConfig(named, error.strerror or str(error), "nothing was run") from None
+    except BadConfig as error:
+        error.not_done = "nothing was run"
+        raise
+    _named = named
 
 
 def named_file() -> str:
@@ -156,7 +161,10 @@ def load(extra: str = "") -> Settings:
         try:
             found.config(extra)
         except OSError as error:
-            raise BadConfig(extra, error.strerror or str(error)) from None
+            raise BadConfig(extra, error.strerror or str(error), "nothing was run") from None
+        except BadConfig as error:
+            error.not_done = "nothing was run"
+            raise
     return found.settings()
 
 

@@ -30,8 +30,10 @@ def main(argv: "list[str]") -> int:
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"{PROGRAM} {VERSION}\n")
         return 0
+    from cli.options import behind_verb
     from guard.errors import GuardError
 
+    argv = behind_verb(argv)
     as_json = "--json" in argv or "--output=json" in argv or "--output json" in " ".join(argv)
     _open_closed()
     try:
@@ -111,7 +113,6 @@ def itself() -> "Verb":
             Option("model", "the model to ask for, in place of the brain's own", value="MODEL"),
             Option("max-turns", "at most so many replies of the model, 1..1000 (default 100)", value="N"),
             Option("target", "the machine to look at; only `local` in this version", value="NAME"),
-            Option("config", "read this configuration file too, after the others (docs/config.md)", value="FILE"),
             Option("read-only", "refuse everything above R0"),
             Option("resume", "go on with this conversation (opsagent sessions), or `last`", value="ID"),
             Option("continue", "go on with the last conversation: --resume last"),
@@ -169,7 +170,7 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
     Raises:
         UsageError: an unknown option or verb, or no question.
     """
-    from cli.options import parse
+    from cli.options import name_config, parse
     from guard.errors import UsageError
 
     verb = itself()
@@ -193,10 +194,7 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
         if "resume" in parsed.values:
             raise UsageError("--continue and --resume exclude each other", hint=f"{PROGRAM} --help")
         parsed.values["resume"] = "last"
-    if parsed.value("config"):
-        from cli.config import name_file
-
-        name_file(parsed.value("config"))
+    name_config(parsed)
     return parsed
 
 

@@ -33,7 +33,6 @@ VERB = Verb(
     usage="show | path | check",
     options=(
         Option("origin", "with show: the file and line, or the variable, that said it"),
-        Option("config", "read this file too, after the others", value="FILE"),
         Option("json", "print one JSON object"),
     ),
     text="""
@@ -57,8 +56,6 @@ class Row:
 
 def main(parsed: Parsed) -> int:
     """Runs one of the three."""
-    if parsed.value("config"):
-        config.name_file(parsed.value("config"))
     if parsed.words == ["show"]:
         return _show(origin=parsed.flag("origin"), as_json=parsed.flag("json"))
     if parsed.words == ["path"]:

@@ -29,7 +29,6 @@ VERB = Verb(
     usage="[options]",
     options=(
         Option("online", "wait longer for the brains and ask each one thing, so that its tools are seen to work"),
-        Option("config", "read this configuration file too, after the others", value="FILE"),
         Option("json", "print one JSON object"),
     ),
     text="""
@@ -52,11 +51,8 @@ def main(parsed: Parsed) -> int:
     """Prints every check."""
     if parsed.words:
         raise UsageError(f"opsagent doctor takes no {ascii(parsed.words[0])[:60]}", hint=parsed.help_line())
-    from cli import config
     from execution import open_guard
 
-    if parsed.value("config"):
-        config.name_file(parsed.value("config"))
     guard = open_guard(surroundings.policy(), outputs_folder=surroundings.outputs_folder())
     redact = guard.redactor.text
     parts = {**PARTS, "brains": lambda guard: _brains(guard, online=parsed.flag("online"))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from cli.options import Option, Verb, help_of, parse
+from cli.options import Option, Verb, help_of, name_config, parse
 
 VERB = Verb(
     "mcp",
@@ -35,6 +35,7 @@ def main(argv: list[str]) -> int:
         from guard.errors import UsageError
 
         raise UsageError(f"opsagent mcp takes no {ascii(parsed.words[0])[:60]}", hint="opsagent mcp --help")
+    name_config(parsed)
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write("opsagent mcp speaks the Model Context Protocol on standard input; Ctrl-D ends it\n")
     from cli import config, surroundings

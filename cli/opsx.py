@@ -3,7 +3,7 @@
 import os
 import sys
 
-from cli.options import Option, Verb, help_of, overview_of, parse
+from cli.options import Option, Verb, behind_verb, help_of, name_config, overview_of, parse
 from cli.version import VERSION
 
 TYPE_CHECKING = False
@@ -288,6 +288,7 @@ def main(argv: "list[str]") -> int:
     if argv[0] in ("-V", "--version"):
         sys.stdout.write(f"opsx {VERSION}\n")
         return 0
+    argv = behind_verb(argv)
     return run_verb(PROGRAM, BY_NAME, [*ALIASES.get(argv[0], argv[:1]), *argv[1:]])
 
 
@@ -297,6 +298,8 @@ def _no_verb(program: str, word: str, verbs: "dict[str, Verb]") -> "GuardError":
     from guard.errors import UsageError
 
     shown = ascii(word)[1:-1][:60]
+    if word.partition("=")[0] == "--config":
+        return UsageError("--config FILE belongs to a verb, and none was named", hint=f"{program} --help")
     if word in VERB_MODULES:
         return UsageError(f"{program} has no verb {shown}; it is a verb of opsagent", hint=f"opsagent {shown} --help")
     return UsageError(f"{program} has no verb {shown!r}{nearest(word, verbs)}", hint=f"{program} --help")

@@ -101,7 +101,10 @@ class Parsed:
         return " ".join(part for part in (self.program, self.verb.name, "--help") if part)
 
 
+CONFIG = Option("config", "read this configuration file too, after the others (docs/config.md)", value="FILE")
 HELP = Option("help", "show this help", short="h")
+COMMON = (CONFIG, HELP)
+"""What every verb of both launchers takes."""
 
 
 def parse(program: str, verb: Verb, arguments: "list[str]") -> Parsed:
@@ -111,7 +114,7 @@ def parse(program: str, verb: Verb, arguments: "list[str]") -> Parsed:
         UsageError: an option that the verb does not have, one without its value, or one given twice.
     """
     parsed = Parsed(program, verb)
-    options = (*verb.options, HELP)
+    options = (*verb.options, *COMMON)
     by_name = {f"--{option.name}": option for option in options}
     by_name.update({f"-{option.short}": option for option in options if option.short})
     position = 0
@@ -155,6 +158,24 @@ def parse(program: str, verb: Verb, arguments: "list[str]") -> Parsed:
     return parsed
 
 
+def behind_verb(argv: "list[str]") -> "list[str]":
+    """`--config FILE VERB …` as `VERB --config FILE …`: what holds for a whole program may stand before its verb."""
+    if argv[:1] == ["--config"] and len(argv) > 2 and not argv[2].startswith("-"):
+        return [argv[2], *argv[:2], *argv[3:]]
+    if len(argv) > 1 and argv[0].startswith("--config=") and not argv[1].startswith("-"):
+        return [argv[1], argv[0], *argv[2:]]
+    return argv
+
+
+def name_config(parsed: Parsed) -> None:
+    """Makes the file of `--config` count in this process. Raises BadConfig."""
+    path = parsed.value("config")
+    if parsed.values.pop("config", None) is not None:
+        from cli.config import name_file
+
+        name_file(path)
+
+
 def nearest(word: str, known: "Iterable[str]") -> str:
     """`; the nearest is X` for a word that is nearly one of the known ones, else ""."""
     from difflib import get_close_matches
@@ -189,7 +210,7 @@ def help_of(program: str, verb: Verb) -> str:
     if verb.text:
         lines += ["", verb.text.strip("\n")]
     lines += ["", "options:"]
-    options = (*verb.options, HELP)
+    options = (*verb.options, *COMMON)
     width = min(28, max(len(option.spelled) for option in options) + 2)
     for option in options:
         spelled = option.spelled

@@ -22,7 +22,6 @@ OPTIONS = (
     Option("model", "the model to ask for, in place of the brain's own", value="MODEL"),
     Option("read-only", "refuse everything above R0"),
     Option("cwd", "the folder that commands run in (default: the current one)", value="DIR"),
-    Option("config", "read this configuration file too, after the others (docs/config.md)", value="FILE"),
 )
 
 
@@ -45,10 +44,6 @@ def served(parsed: Parsed, shell: str, server: Callable[..., Serving[Any]], *, s
     from cli.version import VERSION
 
     cwd = surroundings.cwd(parsed.value("cwd"))
-    if parsed.value("config"):
-        from cli.config import name_file
-
-        name_file(parsed.value("config"))
 
     def world() -> World:
         from cli.hosting import ClientWorld

@@ -62,6 +62,8 @@ def policy(*, read_only: bool = False) -> Policy:
         frozen = location.frozen_note(own[1])
     except StateError:
         pass  # no passwd entry: there is no state to protect
+    if config.named_file():
+        own.append(config.named_file())
     settings = config.load()
     config.complain(settings)
     return Policy(

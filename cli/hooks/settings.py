@@ -1,4 +1,4 @@
-"""The hook's own settings: `[hook]` in config.toml, the system's first and then the user's. Never from a project.
+"""The hook's own settings: `[hook]` in config.toml, the system's, the user's, that of `--config`. Never from a project.
 
 Read only when a command would write inside the project, so reads never pay for it.
 """
@@ -6,6 +6,7 @@ Read only when a command would write inside the project, so reads never pay for 
 import os
 import stat
 
+from cli.config import named_file
 from guard.errors import StateError
 from guard.ledger import location
 
@@ -26,6 +27,8 @@ def project_writes() -> "tuple[str, str]":
         return ASK, error.message
     if not os.environ.get(location.HOME_VARIABLE):
         files.insert(0, SYSTEM)
+    if named_file():
+        files.append(named_file())
     for path in files:
         try:
             said = _read(path)
