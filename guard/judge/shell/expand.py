@@ -4,18 +4,10 @@ The grammar's nodes say where expansions are; the bytes between them are read he
 that no node covers makes the word opaque. What an expansion is `substitutions` reads.
 """
 
-from guard.judge.shell.scanning import (
-    AFTER_DOLLAR,
-    BLANKS,
-    EXPANSIONS,
-    NAMES,
-    ansi_end,
-    char_size,
-    plain_variable,
-    unmark,
-)
+from guard.judge.shell.quoting import Quoting
+from guard.judge.shell.scanning import BLANKS, EXPANSIONS, unmark
 from guard.judge.shell.syntax import Expansion, Node, Opaque, Script, Word
-from guard.judge.shell.words import CLOSE, COMMA, OPEN, SAFE, ansi_c, braces
+from guard.judge.shell.words import SAFE, braces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,183 +106,41 @@ class WordReader:
         self, start: int, end: int, nodes: "list[Any]", *,
         pattern: bool = False, heredoc: bool = False, whole: bool = False,
     ) -> "list[Word]":  # fmt: skip
-        """Reads a word's bytes by bash's quoting rules; `nodes` are the expansions that the grammar saw in it.
-
-        `pattern`: parentheses, bars and angle brackets are allowed (case patterns, `[[ ]]`). `whole`: no brace
-        expansion, splitting or globbing (assignments). `heredoc`: the rules of an unquoted here-document.
-        """
-        source, span = self.source, (start, end)
-        parts: list[str | Expansion] = []
-        buffer: list[str] = []
-        quoted = splits = globs = brace = known = loose_dollar = False
-        open_name = -1
-        opaque: list[Node] = []
-        in_double = heredoc
-        at, next_node = start, 0
-        count = len(nodes)
-
-        def fault(where: int, text: str) -> None:
-            opaque.append(Opaque((where, min(where + 2, end)), "shell.unread", text))
-
-        while at < end:
-            if next_node < count and nodes[next_node].start_byte <= at:
-                node = nodes[next_node]
-                next_node += 1
-                if node.start_byte < at:
-                    fault(node.start_byte, "the grammar and bash's quoting disagree here")
-                    continue
-                # Inside double quotes the grammar counts blanks before an expansion as part of it.
-                while source[at] in BLANKS:
-                    buffer.append(chr(source[at]))
-                    at += 1
-                if buffer:
-                    parts.append("".join(buffer))
-                    buffer = []
-                expansion = self.expansion(node, in_double)
-                parts.append(expansion)
-                if not in_double and expansion.kind not in ("process", "arith") and not whole:
-                    splits = True
-                at = node.end_byte
-                continue
-            char = source[at]
-            if char == 0x5C:  # backslash
-                if at + 1 >= end:
-                    buffer.append("\\")
-                    at += 1
-                    continue
-                following = source[at + 1]
-                if following == 0x0A:
-                    at += 2
-                elif (in_double and following not in b'$`"\\') or (heredoc and following == 0x22):
-                    buffer.append("\\")
-                    at += 1
-                else:
-                    quoted = True
-                    size = char_size(following)
-                    buffer.append(source[at + 1 : at + 1 + size].decode("utf-8", "replace"))
-                    at += 1 + size
-            elif char == 0x24:  # dollar
-                following = source[at + 1] if at + 1 < end else 0
-                if not in_double and following == 0x27:
-                    stop = ansi_end(source, at + 2, end)
-                    value = ansi_c(source[at + 2 : stop].decode("utf-8", "replace")) if stop < end else None
-                    if value is None:
-                        fault(at, "a quoted string that is not plain text")
-                        at = min(stop + 1, end)
-                        continue
-                    buffer.append(value)
-                    quoted = True
-                    at = stop + 1
-                elif not in_double and following == 0x22:
-                    fault(at, "text that bash translates before it uses it")
-                    at += 1
-                elif following in AFTER_DOLLAR:
-                    stop = plain_variable(source, at, end)
-                    if not stop:
-                        fault(at, "an expansion that the grammar does not see")
-                        at += 1
-                        continue
-                    # A plain variable runs nothing, whether the grammar saw it or not.
-                    if buffer:
-                        parts.append("".join(buffer))
-                        buffer = []
-                    name = source[at + 1 : stop].strip(b"{}").decode()
-                    parts.append(Expansion("var", name, in_double))
-                    splits = splits or (not in_double and not whole and name not in ("$", "?", "#", "!"))
-                    at = stop
-                else:
-                    loose_dollar = loose_dollar or not in_double
-                    buffer.append("$")
-                    at += 1
-            elif char == 0x60:  # backtick
-                fault(at, "a substitution that the grammar does not see")
-                at += 1
-            elif in_double:
-                if char == 0x22 and not heredoc:
-                    in_double = False
-                    at += 1
-                else:
-                    stop = at + 1
-                    while (
-                        stop < end
-                        and source[stop] not in b'$`"\\'
-                        and not (next_node < count and nodes[next_node].start_byte == stop)
-                    ):
-                        stop += 1
-                    buffer.append(source[at:stop].decode("utf-8", "replace"))
-                    at = stop
-            elif char == 0x27:
-                stop = source.find(b"'", at + 1, end)
-                if stop < 0:
-                    fault(at, "a quote that does not end")
-                    stop = end
-                buffer.append(source[at + 1 : stop].decode("utf-8", "replace"))
-                quoted = True
-                at = stop + 1
-            elif char == 0x22:
-                in_double = quoted = True
-                at += 1
-            elif char in b"*?[":
-                globs = not whole
-                buffer.append(chr(char))
-                at += 1
-            elif char == 0x7B and not whole:
-                if parts and not buffer and isinstance(parts[-1], Expansion) and source[at - 1] in NAMES:
-                    open_name = len(parts) - 1
-                brace = True
-                buffer.append(OPEN)
-                at += 1
-            elif char == 0x2C and brace:
-                buffer.append(COMMA)
-                at += 1
-            elif char == 0x7D and brace:
-                buffer.append(CLOSE)
-                at += 1
-            elif char in b" \t\n;&|<>()" and not (pattern and char in b"|()<> \t") and not heredoc:
-                if char == 0x28 and globs:
-                    fault(at, "a pattern that is not known here")
-                else:
-                    fault(at, "the grammar and bash's quoting disagree here")
-                at += 1
-            else:
-                size = char_size(char)
-                buffer.append(source[at : at + size].decode("utf-8", "replace"))
-                at += size
-        if in_double and not heredoc:
-            fault(start, "a quote that does not end")
-        if next_node < count:
-            fault(start, "the grammar and bash's quoting disagree here")
-        if buffer:
-            parts.append("".join(buffer))
-        if brace and loose_dollar:
-            # `{a,$}x`: braces come first in bash, so the words are `ax` and the value of x.
-            fault(start, "a dollar sign that braces can give a name to")
-        if opaque:
-            parts.append(Expansion("opaque", "", True, tuple(opaque)))
+        """The words that these bytes make; `nodes` and the rest are told at `Quoting`."""
+        scan = Quoting(self.source, start, end, nodes, pattern=pattern, heredoc=heredoc, whole=whole)
+        scan.read(self.expansion)
+        parts = scan.parts
+        if scan.opaque:
+            parts.append(Expansion("opaque", "", True, tuple(scan.opaque)))
         known = True
         for part in parts:
             if not isinstance(part, str):
                 known = False
             elif "$(" in part or "`" in part or "${" in part:
                 self.code.append(part)
+        span, quoted, globs = (start, end), scan.quoted, scan.globs
         if not known:
-            if brace:
-                words = self._spread(parts, open_name)
-                if words is None:
-                    fault(start, "a name or number of words that braces make")
-                    rest = (*map(unmark, (part for part in parts if isinstance(part, str))),)
-                    return [
-                        Word(span, None, (*rest, Expansion("opaque", "", True, tuple(opaque))), quoted, True, globs)
-                    ]
-                return [Word(span, None, tuple(more), quoted, splits, globs) for more in words]
-            return [Word(span, None, tuple(parts), quoted, splits, globs)]
+            if scan.brace:
+                return self._braced(scan)
+            return [Word(span, None, tuple(parts), quoted, scan.splits, globs)]
         value = "".join(part for part in parts if isinstance(part, str))
-        if brace:
+        if scan.brace:
             spread = braces(value)
             if spread is None:
                 return [Word(span, None, (unmark(value), Expansion("glob", "", False)), quoted, True, globs)]
             return [Word(span, item, (), quoted, False, globs) for item in spread if item or quoted]
         return [Word(span, value, (), quoted, False, globs)]
+
+    def _braced(self, scan: Quoting) -> "list[Word]":
+        """The words of a text with braces and expansions."""
+        span, quoted, globs = (scan.start, scan.end), scan.quoted, scan.globs
+        words = self._spread(scan.parts, scan.open_name)
+        if words is not None:
+            return [Word(span, None, tuple(more), quoted, scan.splits, globs) for more in words]
+        where = (scan.start, min(scan.start + 2, scan.end))
+        scan.opaque.append(Opaque(where, "shell.unread", "a name or number of words that braces make"))
+        rest = (*map(unmark, (part for part in scan.parts if isinstance(part, str))),)
+        return [Word(span, None, (*rest, Expansion("opaque", "", True, tuple(scan.opaque))), quoted, True, globs)]
 
     def _spread(self, parts: "list[str | Expansion]", open_name: int) -> "list[list[str | Expansion]] | None":
         """The words that braces make of a word with expansions in it; None when that cannot be told.
