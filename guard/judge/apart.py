@@ -5,6 +5,8 @@ A read here would show what is changed there as unchanged, so nothing may be sai
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from guard.judge.engine import Judge
     from guard.judge.program import Ran
 
@@ -14,6 +16,7 @@ OF_FILES = frozenset(
 """Families that another root shows differently."""
 OF_NETWORK = frozenset(("network", "nft", "iptables", "sysctl"))
 """Families that another network namespace has for itself."""
+OWN_NETWORK = "/proc/self/ns/net"
 _POINTING = {
     "docker": ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"),
     "podman": ("CONTAINER_HOST", "CONTAINER_CONNECTION"),
@@ -46,11 +49,27 @@ def pointed(judge: "Judge") -> "frozenset[str]":
     return frozenset(family for family, names in _POINTING.items() if not given.isdisjoint(names))
 
 
-def here(items: "list[tuple[str, str]]", carriers: "list[Ran]", pointed: "frozenset[str]") -> "list[tuple[str, str]]":
-    """Those of the (kind, object) pairs that reads here show, under the name by which they show them."""
+def here(
+    items: "list[tuple[str, str]]",
+    carriers: "list[Ran]",
+    pointed: "frozenset[str]",
+    told: "Mapping[str, str]",
+    *,
+    doubted: bool = True,
+) -> "list[tuple[str, str]]":
+    """Those of the (kind, object) pairs that reads here show, under the name by which they show them.
+
+    Args:
+        told: what paths really are; of a process's network, whether it is this one.
+        doubted: a network of which that is not told counts as another; False: as this one.
+    """
     apart = set(pointed)
     user: str | None = None
     for carrier in carriers:
+        if _enters_network(carrier):
+            # The last one that enters a network decides in which one what it carries runs.
+            own = _is_own_network(carrier, told)
+            apart = (apart - OF_NETWORK) | (frozenset() if own or (own is None and not doubted) else OF_NETWORK)
         apart |= _apart(carrier)
         if carrier.name in _OTHER_USER:
             user = _user_of(carrier)
@@ -90,9 +109,57 @@ def _words(ran: "Ran") -> "list[str]":
     return [word.value or "" for word in ran.words[1:]]
 
 
+def network_question(carrier: "Ran") -> str:
+    """The path that tells which network nsenter(1) enters by the process it names; "" when it names none.
+
+    Its real path ends in the namespace's number, as that of `OWN_NETWORK` does (namespaces(7)).
+    """
+    words = _words(carrier)
+    for at, word in enumerate(words):
+        name, mark, value = word.partition("=")
+        if name in ("-t", "--target"):
+            pid = value if mark else (words[at + 1] if at + 1 < len(words) else "")
+        elif word.startswith("-t"):
+            pid = word[2:]
+        else:
+            continue
+        return f"/proc/{pid}/ns/net" if pid.isdigit() else ""
+    return ""
+
+
+def _enters_network(carrier: "Ran") -> bool:
+    """Whether it is nsenter(1) that goes to the network of a process or a file."""
+    if carrier.name != "nsenter":
+        return False
+    own = _own_words(carrier)
+    short = "".join(word[1:] for word in own if word[:1] == "-" and word[1:2] != "-")
+    return bool({"n", "a"} & set(short)) or any(word.startswith(("--ne", "--al")) for word in own)
+
+
+def _is_own_network(carrier: "Ran", told: "Mapping[str, str]") -> "bool | None":
+    """Whether nsenter(1) enters the network of this process; None: nothing tells."""
+    if _is_of_the_first(_own_words(carrier)):
+        return True
+    if any(word.startswith(("--ne", "-n")) and word not in ("-n", "--net") for word in _words(carrier)):
+        return None  # a file, or letters in one word
+    asked, own = told.get(network_question(carrier), ""), told.get(OWN_NETWORK, "")
+    number, here = asked.rpartition("/")[2], own.rpartition("/")[2]
+    return number == here if "[" in number and "[" in here else None
+
+
+def _own_words(carrier: "Ran") -> "list[str]":
+    words = _words(carrier)
+    return words[: next((at for at, word in enumerate(words) if word.isalpha()), len(words))]
+
+
+def _is_of_the_first(words: "list[str]") -> bool:
+    """Whether nsenter(1) names the first process, which is in the namespaces of the machine."""
+    return any(one in " ".join(words) + " " for one in ("-t 1 ", "-t1 ", "--target 1 ", "--target=1 "))
+
+
 def _apart(carrier: "Ran") -> "frozenset[str]":
     """The families that are others for what this command carries."""
-    name, words = carrier.name, _words(carrier)
+    name = carrier.name
     if name in _BOXES:
         return OF_FILES | OF_NETWORK
     if name == "chroot":
@@ -101,15 +168,14 @@ def _apart(carrier: "Ran") -> "frozenset[str]":
         return OF_NETWORK | _MOUNTS
     if name not in ("unshare", "nsenter"):
         return frozenset()
-    own = words[: next((at for at, word in enumerate(words) if word.isalpha()), len(words))]
-    # The first process is in the namespaces of the machine.
-    if name == "nsenter" and any(one in " ".join(own) + " " for one in ("-t 1 ", "-t1 ", "--target 1 ", "--target=1 ")):
+    own = _own_words(carrier)
+    if name == "nsenter" and _is_of_the_first(own):
         return frozenset()
     short = "".join(word[1:] for word in own if word[:1] == "-" and word[1:2] != "-")
     long = [word for word in own if word.startswith("--")]
     has_all = name == "nsenter" and ("a" in short or any(word.startswith("--al") for word in long))
     apart: frozenset[str] = frozenset()
-    if has_all or "n" in short or any(word.startswith("--ne") for word in long):
+    if name == "unshare" and ("n" in short or any(word.startswith("--ne") for word in long)):
         apart |= OF_NETWORK
     if has_all or "m" in short or any(word.startswith("--mo") for word in long):
         apart |= OF_FILES if name == "nsenter" else _MOUNTS

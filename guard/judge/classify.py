@@ -21,6 +21,7 @@ from guard.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from guard.judge.cutting import Cut
     from guard.judge.program import Ran
     from guard.judge.shell.syntax import Script
     from guard.types import Decision, Enforcement, Facts, Policy
@@ -83,14 +84,18 @@ class Judged(Assessment):
         return list(dict.fromkeys([*self._judge.plan, *states(self._judge)]))
 
     @property
-    def cuts_off(self) -> bool:
-        """Whether it can cut the connection that it is made over: a firewall, a network, the ssh server."""
+    def cuts(self) -> "tuple[Cut, ...]":
+        """In which ways it can keep a person out: end the connection it comes over, or turn the next log-in away."""
         if self.level == Level.R0:
-            return False
-        from guard.judge.states import cuts_off
+            return ()
+        from guard.judge.cutting import cuts
 
-        written = [effect.object for effect in self.effects if effect.kind in ("write", "delete")]
-        return cuts_off(self._planned(), written)
+        return tuple(cuts(self._judge, self._planned()))
+
+    @property
+    def cuts_off(self) -> bool:
+        """Whether it can keep a person out in a way of which what is saved before it brings something back."""
+        return any(cut.saved for cut in self.cuts)
 
     @property
     def inputs(self) -> "tuple[PlanItem, ...]":  # type: ignore[override]

@@ -38,7 +38,7 @@ from guard.judge.variables import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from guard.types import Span, UserRule
 
@@ -56,7 +56,7 @@ class Judge:
         "trusted_bin", "running",
         "scripts", "texts",
         "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered", "bound",
-        "found",
+        "found", "told",
     )  # fmt: skip
 
     def __init__(
@@ -117,6 +117,8 @@ class Judge:
         self.found: tuple[str, list[tuple[str, str]]] | None = None
         """What a wrapper adds to the words of a command: the text before what it found, and where that is, as (ending
         of a plan item's kind, path); None: not told."""
+        self.told: Mapping[str, str] = {}
+        """What paths really are, where that was asked (`guard.judge.facts`)."""
         self.lowered = False
         """A user's rule took a finding down, so the level has to be worked out again at the end."""
 

@@ -1,6 +1,7 @@
 """Which read-only questions a command raises, and what their answers add. Answers raise a level, never lower it."""
 
 from guard.judge import landing, paths
+from guard.judge.apart import OWN_NETWORK, network_question
 from guard.judge.levels import R1, R2, R3
 
 TYPE_CHECKING = False
@@ -32,6 +33,8 @@ def questions(judge: "Judge") -> "tuple[str, ...]":
         if kind in _ASKED and name.startswith(("/", "~")):
             asked[name] = None
     for ran in judge.ran:
+        if ran.name == "nsenter" and (place := network_question(ran)):
+            asked.update(dict.fromkeys((place, OWN_NETWORK)))
         if ran.level < R1 or ran.away:
             continue
         named = [place for value in _values(ran) for place in judge.places(value)]
@@ -45,6 +48,7 @@ def questions(judge: "Judge") -> "tuple[str, ...]":
 
 def apply(judge: "Judge", facts: "Facts") -> None:
     """Adds what links and file kinds tell: a link to a secret is a secret, a plain-looking device is a device."""
+    judge.told = facts.real_paths
     own = tuple(facts.real_paths.get(path, path) for path in judge.own_paths)
     private = tuple(facts.real_paths.get(path, path) for path in judge.own_private)
     for kind, name in list(judge.effects):

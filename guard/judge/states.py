@@ -4,7 +4,7 @@ Worked out from the record of commands that the walk left (`Judge.ran`) when som
 state that `guard.hands.services` can read and put back; what has no item here has no known way back.
 """
 
-from guard.judge.apart import here, moves, names_another_root, pointed
+from guard.judge.apart import OF_NETWORK, here, moves, names_another_root, pointed
 from guard.judge.levels import R0
 
 TYPE_CHECKING = False
@@ -20,18 +20,6 @@ ACCOUNTS, CRONTAB, SYSCTL, NFT, IPTABLES = "accounts", "crontab", "sysctl", "nft
 NETWORK, MOUNTS, PACKAGES, GIT, DOCKER, PODMAN = "network", "mounts", "packages", "git", "docker", "podman"
 KUBECTL = "kubectl"
 
-CUTS_OFF = frozenset((NFT, IPTABLES, NETWORK))
-"""States whose change can cut the connection that it is made over."""
-UNITS_THAT_CUT_OFF = (
-    "ssh", "sshd", "networking", "network", "NetworkManager", "systemd-networkd", "systemd-resolved", "nftables",
-    "iptables", "ip6tables", "netfilter-persistent", "firewalld", "ufw", "wg-quick@", "openvpn", "tailscaled",
-)  # fmt: skip
-PATHS_THAT_CUT_OFF = (
-    "/etc/ssh/", "/etc/pam.d/sshd", "/etc/network/", "/etc/netplan/", "/etc/NetworkManager/", "/etc/systemd/network/",
-    "/etc/nftables", "/etc/iptables/", "/etc/ufw/", "/etc/firewalld/", "/etc/hosts.deny", "/etc/hosts.allow",
-    "/etc/sysconfig/network",
-)  # fmt: skip
-
 
 def _names(names: str) -> "frozenset[str]":
     return frozenset(names.split())
@@ -43,10 +31,18 @@ _ACCOUNT_PROGRAMS = _names(
 )
 _PASSWD_WORDS = frozenset(("-l", "--lock", "-u", "--unlock", "-n", "-x", "-w", "-i"))
 _FIREWALL_FRONTS = {"ufw": "/etc/ufw", "firewall-cmd": "/etc/firewalld"}
+_NETWORK_PROGRAMS = _names("ip ifconfig route ifup ifdown nmcli netplan brctl dhclient dhcpcd udhcpc networkctl")
+_UNIT_STATES = (
+    (("nftables", "iptables", "ip6tables", "netfilter-persistent", "firewalld", "ufw", "shorewall"), (NFT, IPTABLES)),
+    (("networking", "network", "NetworkManager", "systemd-networkd", "dhcpcd", "ifup@", "wg-quick@"), (NETWORK,)),
+)
+"""What a unit makes of the kernel's state when it starts, stops or reloads, and its own run state does not tell."""
 _UNIT_VERBS = _names(
     "start stop restart reload try-restart reload-or-restart try-reload-or-restart condrestart force-reload enable "
     "disable reenable mask unmask preset freeze thaw kill edit revert set-property reset-failed"
 )
+ONLY_LATER = frozenset(("enable", "reenable", "unmask", "preset", "reset-failed"))
+"""Verbs that without `--now` change nothing that runs."""
 _DROP_IN_VERBS = frozenset(("edit", "revert", "set-property"))
 _ELSEWHERE = ("-H", "--host", "-M", "--machine", "--root", "--image", "--user", "--global")
 _UNIT_VALUES = frozenset(("-t", "--type", "-p", "--property", "-s", "--signal", "-n", "--lines", "-o", "--output"))
@@ -64,9 +60,27 @@ _CLUSTER_FIELDS = {"scale": "replicas", "set image": "images", "cordon": "unsche
 Item = tuple[str, str]
 
 
+class Changed:
+    """One command that changes something here, and the states that it changes."""
+
+    __slots__ = ("ran", "items", "here")
+
+    def __init__(self, ran: "Ran", items: "list[Item]", here: "list[Item]") -> None:
+        self.ran = ran
+        self.items = items
+        """Those that may be this machine's."""
+        self.here = here
+        """Those that are, under the names by which they are read here."""
+
+
 def states(judge: "Judge") -> "list[Item]":
     """The (kind, object) pairs of everything that is no file and that the commands here change, each once."""
-    found: list[Item] = []
+    return list(dict.fromkeys(item for one in changed(judge) for item in one.here))
+
+
+def changed(judge: "Judge") -> "list[Changed]":
+    """Every command here that changes something, in order."""
+    found: list[Changed] = []
     moved = any(ran.name in ("cd", "pushd", "popd", "chdir") for ran in judge.ran)
     elsewhere = any(name in script.values for script in judge.scripts for name in ("KUBECONFIG", "HOME"))
     astray = pointed(judge)
@@ -80,26 +94,24 @@ def states(judge: "Judge") -> "list[Item]":
             # Under another user or configuration the same words lead to another cluster.
             if ran.name == KUBECTL and (ran.depth or elsewhere):
                 continue
-            found += here(_of_one(ran, moved or any(map(moves, above))), above, astray)
-    return list(dict.fromkeys(found))
+            items = _of_one(ran, moved or any(map(moves, above)))
+            perhaps = here(items, above, astray, judge.told, doubted=False)
+            found.append(Changed(ran, perhaps, here(items, above, astray, judge.told)))
+    return found
 
 
-def cuts_off(items: "list[Item]", paths: "list[str]") -> bool:
-    """Whether a change of these states and files can cut the connection that it is made over."""
-    for kind, name in items:
-        if kind == SERVICE and (name.startswith(UNITS_THAT_CUT_OFF) or _may_cut_off(name)):
-            return True
-        if kind == STATE and name.partition(" ")[0] in CUTS_OFF:
-            return True
-    return any((path.rstrip("/") + "/").startswith(PATHS_THAT_CUT_OFF) for path in paths) or any(
-        path.startswith(PATHS_THAT_CUT_OFF) for path in paths
-    )
+def of_network(ran: "Ran") -> bool:
+    """Whether the command changes a network or a firewall, wherever it runs."""
+    return any(kind == STATE and name.partition(" ")[0] in OF_NETWORK for kind, name in _of_one(ran, False))
 
 
-def _may_cut_off(pattern: str) -> bool:
-    """Whether a pattern of unit names begins as one that cuts off does; False for a plain name."""
-    end = min((at for at in map(pattern.find, "*?[") if at >= 0), default=-1)
-    return end >= 0 and any(unit.startswith(pattern[:end]) for unit in UNITS_THAT_CUT_OFF)
+def unit_verb(ran: "Ran") -> str:
+    """What systemctl(1) or service(8) is to do with its units; "" for another program, or where that is not told."""
+    words = [word.value or "" for word in ran.words[1:]]
+    plain = _operands(words, _UNIT_VALUES)
+    if ran.name == "systemctl":
+        return plain[0] if plain else ""
+    return plain[1] if ran.name == "service" and len(plain) > 1 else ""
 
 
 def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
@@ -109,7 +121,7 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
     if name == "systemctl":
         return _units(words)
     if name == "service" and words and words[0]:
-        return [(SERVICE, words[0])]
+        return [(SERVICE, words[0]), *_made_by(words[0])]
     # A password that is set leaves no trace that may be read.
     sets_password = name == "usermod" and any(word in ("-p", "--password") for word in words)
     locks = name == "passwd" and any(word in _PASSWD_WORDS for word in words)
@@ -126,7 +138,7 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
         return [(STATE, IPTABLES)]
     if name in _FIREWALL_FRONTS:
         return [(STATE, NFT), (STATE, IPTABLES), ("file", _FIREWALL_FRONTS[name])]
-    if name in ("ip", "ifconfig", "route", "ifup", "ifdown", "nmcli", "netplan", "brctl"):
+    if name in _NETWORK_PROGRAMS:
         return [(STATE, NETWORK)]
     if name in ("mount", "umount"):
         return [(STATE, MOUNTS)]
@@ -169,12 +181,18 @@ def _units(words: "list[str]") -> "list[Item]":
     if verb == "set-property":
         units = units[:1]
     found: list[Item] = [(SERVICE, unit) for unit in units if unit]
+    if verb not in ONLY_LATER or "--now" in words:
+        found += [item for unit in units for item in _made_by(unit)]
     if verb in _DROP_IN_VERBS:
         for unit in units:
             full = unit if "." in unit else f"{unit}.service"
             found += [("file", f"/etc/systemd/{place}/{full}.d") for place in ("system", "system.control")]
             found.append(("file", f"/etc/systemd/system/{full}"))
     return found
+
+
+def _made_by(unit: str) -> "list[Item]":
+    return [(STATE, one) for names, made in _UNIT_STATES if unit.startswith(names) for one in made]
 
 
 def _accounts(name: str, words: "list[str]") -> "list[Item]":

@@ -1,0 +1,126 @@
+"""Files that decide who comes in: the ssh server's, those of log-ins, networks and firewalls, and keys in homes.
+
+Lexical, as `guard.judge.paths` is. `PATHS` and `NOT` are the table; the tests run `MUST` and `MUST_NOT` against it.
+"""
+
+from guard.judge import landing, paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from guard.judge.engine import Judge
+    from guard.judge.program import Ran
+
+PATHS = (
+    # the ssh server
+    "/etc/ssh/", "/etc/default/ssh", "/etc/sysconfig/sshd", "/etc/dropbear/", "/usr/sbin/sshd", "/usr/lib/openssh/",
+    "/etc/systemd/system/ssh", "/lib/systemd/system/ssh", "/usr/lib/systemd/system/ssh", "/etc/crypto-policies/",
+    # who may log in, and how that is checked
+    "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/pam.d/", "/etc/pam.conf", "/etc/security/",
+    "/etc/nsswitch.conf", "/etc/shells", "/etc/nologin", "/run/nologin", "/var/run/nologin", "/etc/login.defs",
+    "/etc/hosts.allow", "/etc/hosts.deny", "/etc/sssd/", "/etc/krb5.conf", "/etc/krb5.keytab", "/etc/nslcd.conf",
+    "/etc/ld.so.preload", "/etc/authselect/", "/etc/sudoers", "/etc/sudo.conf", "/etc/doas.conf", "/etc/selinux/",
+    # networks
+    "/etc/network/", "/etc/netplan/", "/etc/NetworkManager/", "/etc/systemd/network/", "/etc/sysconfig/network",
+    "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/wpa_supplicant/", "/etc/wireguard/", "/etc/openvpn/", "/etc/udev/rules.d/",
+    # firewalls
+    "/etc/nftables", "/etc/iptables", "/etc/sysconfig/iptables", "/etc/sysconfig/ip6tables",
+    "/etc/sysconfig/nftables", "/etc/ufw/", "/etc/default/ufw", "/etc/firewalld/", "/etc/shorewall/",
+    "/etc/csf/", "/etc/pf.conf", "/etc/fail2ban/",
+)  # fmt: skip
+"""Beginnings of absolute paths; one that ends in a slash is a folder with all that is in it."""
+NOT = ("/etc/ssh/ssh_config", "/etc/ssh/ssh_known_hosts", "/etc/security/pwquality", "/etc/systemd/system/sshfs")
+"""Beginnings of what lies there and lets nobody in."""
+_IN_SSH_FOLDER = ("authorized_keys", "rc", "environment")
+"""What the server reads in a person's `.ssh` (sshd(8), "FILES"); the client's files lie beside it."""
+_BACKUPS = ("~", ".bak", ".orig", ".old", ".save", ".example", ".sample", "-")
+_HOMES = ("/root", "/home", "/var/root", "/Users")
+
+MUST = (
+    "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d/10-x.conf", "/etc/ssh", "/etc/ssh/*", "/etc/s*", "/etc/passwd",
+    "/etc/pam.d/sshd", "/etc/nftables.conf", "~/.ssh/authorized_keys", "/home/bob/.ssh",
+    "/home/bob/.ssh/authorized_keys2", "/root/.ssh/*", "/home/*/.ssh/authorized_keys", "/etc/sudoers.d/bob",
+    "/etc/hosts.deny", "/etc/netplan/01.yaml",
+    "/etc/systemd/system/ssh.service.d/x.conf", "/etc/pam.d/", "/etc/shadow", "/etc/nologin",
+)  # fmt: skip
+MUST_NOT = (
+    "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d/x.conf", "/etc/motd", "/etc/nginx/nginx.conf", "/etc/nginx/*",
+    "~/.ssh/config", "~/.ssh/known_hosts", "/home/bob/.ssh/id_ed25519", "/srv/etc/ssh/sshd_config", "/etc/sshguard",
+    "/etc/ssh/sshd_config.bak", "/etc/passwd-", "/home/bob/x", "/etc/hosts", "/usr/bin/ssh",
+    "/etc/groups.txt",
+)  # fmt: skip
+
+
+def decides(path: str) -> bool:
+    """Whether a file, folder or shell pattern of this name is one that decides who comes in, or can be."""
+    at = min((at for at in map(path.find, "*?[") if at >= 0), default=-1)
+    if at > 0:
+        return _pattern(path, path[:at])
+    name = path.rstrip("/")
+    if "/.ssh" in name:
+        inside = name.partition("/.ssh")[2]
+        return inside == "" or inside[1:].startswith(_IN_SSH_FOLDER)
+    if name.startswith(NOT) or name.endswith(_BACKUPS):
+        return False
+    return any(_is_at(name, known) for known in PATHS)
+
+
+def _is_at(name: str, known: str) -> bool:
+    if known.endswith("/"):
+        return (name + "/").startswith(known)
+    rest = name[len(known) :]
+    return name.startswith(known) and not rest[:1].isalnum()
+
+
+def _pattern(pattern: str, fixed: str) -> bool:
+    if "/.ssh/" in pattern:
+        inside = pattern.rpartition("/.ssh/")[2]
+        return any(paths.glob_match(inside, name) for name in _IN_SSH_FOLDER) or inside.startswith(_IN_SSH_FOLDER)
+    if any(known.endswith("/") and fixed.startswith(known) for known in PATHS):
+        return not fixed.startswith(NOT)
+    depth = pattern.rstrip("/").count("/")
+    for known in PATHS:
+        whole = known.rstrip("/")
+        if whole.count("/") == depth and paths.glob_match(pattern.rstrip("/"), whole):
+            return True
+    return False
+
+
+def holds(folder: str) -> bool:
+    """Whether what decides who comes in lies below this folder, so that its own rights count: `/etc`, a home."""
+    name = folder.rstrip("/")
+    if name in ("", "~", *_HOMES) or (name.startswith("~") and "/" not in name):
+        return True
+    if name.rpartition("/")[0] in ("/home", "/Users"):
+        return True
+    return any(known.startswith(name + "/") for known in PATHS)
+
+
+def cutting(judge: "Judge") -> "Iterator[str]":
+    """The paths that decide who comes in and that the commands here write, remove or give other rights."""
+    holder: dict[int, Ran] = {}
+    for ran in judge.ran:
+        # Those that it carries stand behind it, so the last one is the command itself.
+        holder.update(dict.fromkeys(range(ran.first_effect, ran.end_effect), ran))
+    for at, (kind, name) in enumerate(judge.effects):
+        by = holder.get(at)
+        if not name.startswith(("/", "~")) or (by is not None and by.away):
+            continue
+        if kind not in ("write", "delete", "privilege"):
+            continue
+        if decides(name) or (holds(name) and (kind != "write" or (by is not None and _puts_one(by, name)))):
+            yield name
+
+
+def _puts_one(ran: "Ran", folder: str) -> bool:
+    """Whether what is put into a folder may be such a file."""
+    if ran.name in ("mkdir", "touch"):
+        return False
+    words = ran.words[1:]
+    if ran.name not in ("cp", "mv", "install", "ln") or any(word.value is None for word in words):
+        return True
+    names = [landing.last_name(word.value or "") for word in words if not (word.value or "").startswith("-")]
+    sources = [name for name in names if name != landing.last_name(folder)]
+    place = folder.rstrip("/")
+    return any(not name or decides(f"{place}/{name}") or holds(f"{place}/{name}") for name in sources)
