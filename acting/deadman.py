@@ -1,20 +1,21 @@
 """The dead man: takes a change back by itself unless a person confirms it over a connection opened after it.
 
-For changes that can cut the connection they are made over. A helper process of its own is started and has said on
-record that it waits before the change begins; it belongs to no terminal and no session of ours, opens the records
-by itself, and lives until its one answer: confirmed, taken back, or stood down because nothing ran. Which of these it
-is stands in a file that only the first one can make. Nothing here prints or asks.
+For changes that can cut the connection they are made over. Before the change begins, something that outlives us has
+said on record that it waits: a timer of systemd (`acting.timer`) where that is the manager here, else a helper process
+that belongs to no terminal and no session of ours. It opens the records by itself, and waits for one answer: confirmed,
+taken back, or stood down because nothing ran. Which of these it is stands in a file that only the first one can make.
+Nothing here prints or asks.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from acting import timer
 from acting.world import own_python
 from guard.clock import utc_text
 from guard.errors import CannotRun, GuardError, NotPermitted, StateError
@@ -43,8 +44,7 @@ ARMED, CONFIRMED, FIRED, STOOD_DOWN = (
     "deadman_fired",
     "deadman_stood_down",
 )
-_UNITS = "/run/systemd/system"
-"""There while systemd is the manager (sd_booted(3))."""
+BEGINS = "begins"
 
 
 class Armed(NamedTuple):
@@ -56,8 +56,11 @@ class Armed(NamedTuple):
     connection: str
     """What SSH_CONNECTION was where the change was asked for."""
     pid: int
+    """Of the helper; of systemd (1) where that waits."""
     pid_start: str
     boot: str
+    unit: str = ""
+    """The timer that waits, "" where a helper does."""
 
 
 def seconds_for(assessment: Assessment, guard: Guard) -> int:
@@ -100,10 +103,10 @@ def arm(execution: str, snapshot: str | None, seconds: int, plan: SnapshotPlan, 
     missed = _not_saved(snapshot, plan, guard)
     if missed:
         raise CannotRun(f"{missed}, so it could not be taken back if it cuts this connection", hint=off)
-    order = ", ".join(map(repr, (execution, snapshot, seconds, guard.connection)))
-    deadline = time.monotonic() + ARMING_S
+    unit = ""
     try:
-        _start(execution, own_python(f"from acting import deadman; sys.exit(deadman.serve({order}))"))
+        unit = _start(execution, str(snapshot), seconds, guard.connection)
+        deadline = time.monotonic() + ARMING_S
         while time.monotonic() < deadline:
             armed = armed_for(execution, guard)
             if armed is not None and is_alive(armed):
@@ -112,6 +115,8 @@ def arm(execution: str, snapshot: str | None, seconds: int, plan: SnapshotPlan, 
     except (OSError, subprocess.SubprocessError, StateError) as error:
         raise CannotRun(f"the process that would take it back could not be started: {error}", hint=off) from error
     stand_down(execution, guard)
+    if unit:
+        timer.stop(unit)
     raise CannotRun("the process that would take it back did not answer", hint=off)
 
 
@@ -127,17 +132,27 @@ def _not_saved(snapshot: str | None, plan: SnapshotPlan, guard: Guard) -> str:
     return ""
 
 
-def _start(execution: str, argv: list[str]) -> None:
-    """Starts it where the end of this session does not reach it."""
+def _start(execution: str, snapshot: str, seconds: int, connection: str) -> str:
+    """Starts the wait where the end of this session does not reach it. Returns its timer, "" for a helper process."""
     keep = {name: os.environ[name] for name in ("OPSAGENT_HOME",) if name in os.environ}
-    if os.geteuid() == 0 and os.path.isdir(_UNITS) and shutil.which("systemd-run"):
-        # A unit of its own: the end of a login's scope (KillUserProcesses) takes all processes of that login along.
-        settings = [f"--setenv={name}={value}" for name, value in keep.items()]
-        unit = ["systemd-run", "--quiet", "--collect", f"--unit=opsagent-deadman-{execution}", *settings, "--", *argv]
-        if subprocess.run(unit, capture_output=True, timeout=ARMING_S, check=False).returncode == 0:
-            return
+    deadline_ms = int((time.time() + seconds) * 1000)
+    unit = timer.start(
+        execution,
+        seconds,
+        at_start=_own("begin", execution, snapshot, seconds, connection, deadline_ms),
+        at_end=_own("at_deadline", execution, snapshot),
+        keep=keep,
+    )
+    if unit:
+        return unit
     # Twice: the helper must not be a child of ours, whose end somebody might wait for.
-    twice = ["/bin/sh", "-c", 'exec 3>&-; "$@" & exit 0', "sh", *argv]
+    twice = [
+        "/bin/sh",
+        "-c",
+        'exec 3>&-; "$@" & exit 0',
+        "sh",
+        *_own("serve", execution, snapshot, seconds, connection),
+    ]
     subprocess.run(
         twice,
         stdin=subprocess.DEVNULL,
@@ -149,10 +164,17 @@ def _start(execution: str, argv: list[str]) -> None:
         timeout=ARMING_S,
         check=True,
     )
+    return ""
+
+
+def _own(name: str, *order: str | int) -> list[str]:
+    return own_python(f"from acting import deadman; sys.exit(deadman.{name}({', '.join(map(repr, order))}))")
 
 
 def is_alive(armed: Armed) -> bool:
-    """Whether its process is there."""
+    """Whether it waits, or is at work."""
+    if armed.unit:
+        return timer.is_waiting(armed.unit)
     from guard.hands.liveness import ProcLiveness
 
     return ProcLiveness().alive(armed.boot, armed.pid, armed.pid_start)
@@ -160,17 +182,20 @@ def is_alive(armed: Armed) -> bool:
 
 def armed_for(execution: str, guard: Guard) -> Armed | None:
     """The dead man of an execution as it is on record; None when it has none. Raises StateError."""
+    armed = None
     for entry in guard.ledger.show(execution).entries:
         if entry.get("kind") == ARMED and entry.get("execution") == execution:
-            return Armed(
+            # A helper counts where systemd had said that it waits, and then could not start what takes it back.
+            armed = Armed(
                 execution,
                 str(entry.get("deadline_at")),
                 str(entry.get("connection") or ""),
                 int(str(entry.get("pid") or 0)),
                 str(entry.get("pid_start") or ""),
                 str(entry.get("boot") or ""),
+                str(entry.get("unit") or ""),
             )
-    return None
+    return armed
 
 
 def ended_as(execution: str, guard: Guard) -> str:
@@ -183,8 +208,11 @@ def stand_down(execution: str, guard: Guard) -> None:
     try:
         if claims.claim(guard.ledger.answers.folder, execution, claims.STOOD_DOWN):
             guard.ledger.note(STOOD_DOWN, execution=execution, reason="the change never began")
+        armed = armed_for(execution, guard)
     except StateError:
         return
+    if armed is not None and armed.unit:
+        timer.stop(armed.unit)
 
 
 # ── a person's word ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -228,13 +256,15 @@ def confirm(execution: str, guard: Guard, *, actor: str, environ: Mapping[str, s
     if not claims.claim(guard.ledger.answers.folder, execution, claims.CONFIRMED):
         raise NotPermitted(f"{execution} is being taken back already", not_done=not_done)
     guard.ledger.record(CONFIRMED, execution=execution, actor=actor, connection=environ["SSH_CONNECTION"])
+    if armed.unit:
+        timer.stop(armed.unit)
 
 
 def _epoch_s(at: str) -> float:
     return datetime.fromisoformat(at).timestamp()
 
 
-# ── the helper ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── who waits ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def serve(execution: str, snapshot: str, seconds: int, connection: str) -> int:
@@ -247,26 +277,65 @@ def serve(execution: str, snapshot: str, seconds: int, connection: str) -> int:
         signal.signal(number, signal.SIG_IGN)
     until = time.monotonic() + seconds
     guard = world.open_guard()
+    _say_armed(execution, snapshot, seconds, connection, int((time.time() + seconds) * 1000), os.getpid(), "", guard)
+    while (left := until - time.monotonic()) > 0:
+        if ended_as(execution, guard):
+            return 0
+        time.sleep(min(left, TICK_S))
+    return _time_is_up(execution, snapshot, guard)
+
+
+def begin(execution: str, snapshot: str, seconds: int, connection: str, deadline_ms: int) -> int:
+    """What systemd starts first: says that the timer waits, so that a process of this kind is known to work here."""
+    from acting import world
+
+    unit = f"{timer.PREFIX}{execution}.timer"
+    if not timer.is_waiting(unit):
+        return 1
+    _say_armed(execution, snapshot, seconds, connection, deadline_ms, 1, unit, world.open_guard())
+    return 0
+
+
+def at_deadline(execution: str, snapshot: str) -> int:
+    """What systemd starts when the time is up, and again when that was killed: takes the change back, or goes on."""
+    from acting import world
+
+    guard = world.open_guard()
+    ended = ended_as(execution, guard)
+    if ended == claims.FIRED and not _has_result(execution, guard):
+        return _take_back(execution, snapshot, guard)
+    return 0 if ended else _time_is_up(execution, snapshot, guard)
+
+
+def _say_armed(
+    execution: str, snapshot: str, seconds: int, connection: str, deadline_ms: int, pid: int, unit: str, guard: Guard
+) -> None:
+    from guard.hands.liveness import ProcLiveness
+
     guard.ledger.record(
         ARMED,
         execution=execution,
         snapshot=snapshot,
         seconds=seconds,
-        deadline_at=utc_text(int((time.time() + seconds) * 1000)),
+        deadline_at=utc_text(deadline_ms),
         connection=connection,
-        pid=os.getpid(),
-        pid_start=_own_start(),
+        pid=pid,
+        pid_start=ProcLiveness().start_of(pid),
+        unit=unit or None,
     )
-    while (left := until - time.monotonic()) > 0:
-        if ended_as(execution, guard):
-            return 0
-        time.sleep(min(left, TICK_S))
+
+
+def _time_is_up(execution: str, snapshot: str, guard: Guard) -> int:
     if guard.ledger.show(execution).execution is None:
         stand_down(execution, guard)
         return 0
     if not claims.claim(guard.ledger.answers.folder, execution, claims.FIRED):
         return 0
-    guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="begins")
+    return _take_back(execution, snapshot, guard)
+
+
+def _take_back(execution: str, snapshot: str, guard: Guard) -> int:
+    guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result=BEGINS)
     went_on = _is_running(execution, guard)
     failed = _fire(execution, snapshot, guard)
     if went_on:
@@ -277,15 +346,14 @@ def serve(execution: str, snapshot: str, seconds: int, connection: str) -> int:
     return failed
 
 
+def _has_result(execution: str, guard: Guard) -> bool:
+    entries = guard.ledger.show(execution).entries
+    return any(entry.get("kind") == FIRED and entry.get("result") != BEGINS for entry in entries)
+
+
 def _is_running(execution: str, guard: Guard) -> bool:
     run = guard.ledger.show(execution).execution
     return run is not None and run.status == Status.RUNNING
-
-
-def _own_start() -> str:
-    from guard.hands.liveness import ProcLiveness
-
-    return ProcLiveness().start_of(os.getpid())
 
 
 def _fire(execution: str, snapshot: str, guard: Guard) -> int:
