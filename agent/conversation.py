@@ -7,7 +7,6 @@ from another thread; `interrupt` works from anywhere, signal handlers too.
 from __future__ import annotations
 
 import queue
-import threading
 from typing import TYPE_CHECKING
 
 from agent.asking import Asks
@@ -21,7 +20,6 @@ from agent.providers.base import Sent
 from agent.stop import INTERRUPTED, Stop
 from agent.toolset import Toolset
 from capabilities.asking import elsewhere
-from capabilities.registry import warm
 from dialogue.protocol import Abilities
 
 if TYPE_CHECKING:
@@ -131,8 +129,6 @@ class Conversation:
             from agent.prompt import system_prompt
 
             self._system = system_prompt(self._guard, cwd=self._cwd, can_ask=self._hands.can_ask)
-        # Checking arguments needs a library that takes a moment to load; the brain takes longer.
-        threading.Thread(target=warm, name="warm", daemon=True).start()
         self._state = OPEN
 
     def send_turn(self, turn: protocol.Turn) -> None:

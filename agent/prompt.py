@@ -44,7 +44,7 @@ def system_prompt(guard: execution.Guard, *, cwd: str, can_ask: bool) -> str:
 
 def facts(guard: execution.Guard, *, cwd: str, can_ask: bool) -> str:
     """What a model has to know of where it works, one fact a line."""
-    found = {one["name"]: one for one in (*machine(), *guard_state(guard))}
+    found = {one["name"]: one for one in (*machine(), *guard_state(guard, guard.enforcement()))}
     lines = [f"host: {os.uname().nodename}", f"user: {user_name(os.geteuid())} (uid {os.geteuid()})", f"folder: {cwd}"]
     for name in ("system", "kernel", "processors", "memory", "container", "init"):
         if name in found:

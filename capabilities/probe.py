@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import execution
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from capabilities.call import Call
+    from guard.types import Enforcement
 
 OK, MISSING, BROKEN, TIMEOUT, NOT_RUN = "ok", "missing", "broken", "timeout", "not_run"
 EACH_S = 4.0
@@ -137,9 +137,13 @@ def machine() -> list[JSON]:
     return found
 
 
-def guard_state(guard: execution.Guard) -> list[JSON]:
-    """What the guard can rely on here: sandbox profiles, records, bash."""
-    enforced = guard.target.enforcement()
+def guard_state(guard: execution.Guard, enforced: Enforcement | None = None) -> list[JSON]:
+    """What the guard can rely on here: sandbox profiles, records, bash.
+
+    Args:
+        enforced: what is known of the sandbox; None tries every profile now.
+    """
+    enforced = enforced if enforced is not None else guard.target.enforcement()
     if enforced.profiles:
         detail = f"{enforced.mechanism}, Landlock ABI {enforced.landlock_abi}: {', '.join(sorted(enforced.profiles))}"
         sandbox = item("sandbox", OK, detail)
@@ -164,6 +168,8 @@ def guard_state(guard: execution.Guard) -> list[JSON]:
 
 def programs(names: Iterable[str], guard: execution.Guard, call: Call) -> list[JSON]:
     """Each program, in order; at most four are asked at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="probe") as pool:
         return list(pool.map(lambda name: _program(name, guard, call), names))
 

@@ -7,7 +7,6 @@ words sent to, and a guess could send them to somebody else.
 from __future__ import annotations
 
 import os
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 from agent.brains.choice import NOTHING, RUNBOOKS, Configured, chain, configured
@@ -44,7 +43,7 @@ def places() -> list[str]:
 def table_of(path: str) -> dict[str, Any]:
     """A file as a table; empty when it is not there, or is the system's and not for this user. Raises BadConfig."""
     try:
-        return tomllib.loads(config.read_safely(path).decode())
+        text = config.read_safely(path)
     except FileNotFoundError:
         return {}
     except PermissionError as error:
@@ -53,6 +52,10 @@ def table_of(path: str) -> dict[str, Any]:
         raise config.BadConfig(path, error.strerror or str(error)) from None
     except OSError as error:
         raise config.BadConfig(path, error.strerror or str(error)) from None
+    import tomllib
+
+    try:
+        return tomllib.loads(text.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise config.BadConfig(path, f"it is not TOML: {error}") from None
 

@@ -52,7 +52,9 @@ def main(parsed: "Parsed") -> int:
     from execution import open_guard
 
     guard = open_guard(
-        surroundings.policy(read_only=parsed.flag("read-only")), outputs_folder=surroundings.outputs_folder()
+        surroundings.policy(read_only=parsed.flag("read-only")),
+        outputs_folder=surroundings.outputs_folder(),
+        noted=surroundings.enforcement(),
     )
     books = own_runbooks.books()
     question.shown = guard.redactor.text(question.text)

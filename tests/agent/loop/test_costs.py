@@ -5,7 +5,6 @@ from __future__ import annotations
 import tracemalloc
 
 from agent.providers.base import Reply
-from capabilities.registry import warm
 from tests.capabilities.world import guard_in
 from tests.talk import conversation, scripted, turn, use
 
@@ -27,7 +26,6 @@ class Streamer:
 def test_stream_of_many_deltas_takes_bounded_memory(tmp_path):
     from dialogue.protocol import Turn
 
-    warm()  # a library loaded beside the stream is none of its memory
     talk = conversation(guard_in(tmp_path), Streamer(), tmp_path)
     talk.send_turn(Turn("go"))
     reading = talk.events()
