@@ -112,6 +112,7 @@ class Act:
         decision = self.assessment.decision
         refused = decision.verdict == Verdict.REFUSE
         request_id: str | None = None
+        sick_state = ""
         notes = [because] if because else []
         notes += self._denied()
         if self.request.actor != Actor.RUNBOOK and (decision.forceable or not refused):
@@ -120,6 +121,7 @@ class Act:
             except (StateError, TooManyAsks) as error:
                 next_step = f"; {error.hint}" if error.hint else ""
                 notes.append(f"the request could not be kept: {error.message}{next_step}")
+                sick_state = error.message if isinstance(error, StateError) else ""
         return Outcome(
             Status.REFUSED if refused else Status.NEEDS_STAMP,
             request_id=request_id,
@@ -127,6 +129,7 @@ class Act:
             decision=decision,
             at=self.guard.clock.utc(),
             notes=tuple(notes),
+            not_recorded_because=sick_state,
         )
 
     def _denied(self) -> list[str]:

@@ -69,12 +69,12 @@ def open_guard(
     from guard.clock import SystemClock
     from guard.hands.environment import looks_secret
     from guard.hands.targets.local import LocalTarget
-    from guard.ledger.state import state_path
+    from guard.ledger.location import own_places
     from guard.redact import Redactor
 
     redactor = Redactor({name: value for name, value in os.environ.items() if looks_secret(name)})
     try:
-        hidden: tuple[str, ...] = (state_path(),)
+        hidden = own_places()
     except StateError:
         hidden = ()
     store = open_store(redactor, policy.keeping)

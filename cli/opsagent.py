@@ -38,6 +38,9 @@ def main(argv: "list[str]") -> int:
     _open_closed()
     try:
         if argv[:1] == ["mcp"]:
+            from cli.surroundings import bring_state
+
+            bring_state()
             from cli.opsagent_mcp import main as mcp
 
             return mcp(argv[1:])
@@ -53,6 +56,9 @@ def main(argv: "list[str]") -> int:
         parsed = _parsed(argv)
         if parsed is None:
             return 0
+        from cli.surroundings import bring_state
+
+        bring_state()
         if _is_conversation(parsed):
             from cli.opsagent_repl import main as talk
 

@@ -11,7 +11,6 @@ from cli.options import Option, Verb
 from cli.report import line, safe, write
 from guard.clock import SystemClock
 from guard.errors import UsageError
-from guard.ledger.location import state_path
 from guard.ledger.state import StateFolder
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def main(parsed: Parsed) -> int:
     if parsed.words:
         raise UsageError(f"opsagent usage takes no {ascii(parsed.words[0])[:60]}", hint=parsed.help_line())
     since = since_of(parsed.value("since", f"{DEFAULT_DAYS}d"), today=SystemClock().utc()[:10])
-    found = usage.read(StateFolder.open(state_path()), since=since)
+    found = usage.read(StateFolder.open_own(), since=since)
     days, whole = usage.by_day(found.spent), usage.total(found.spent)
     if parsed.flag("json"):
         rows = [{"day": one.day, "brain": one.brain, **_figures(one)} for one in days]

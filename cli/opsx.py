@@ -313,6 +313,8 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     for stream in () if argv[0] == "hook" else ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller: what is written there is dropped
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8", closefd=True))  # noqa: SIM115
+STATELESS = frozenset(("check", "explain", "hook", "completions"))
+"""Verbs that record nothing and have to answer at once: they move no state folder to its place."""
     as_json = "--json" in argv[1 : argv.index("--") if "--" in argv else len(argv)]
     try:
         verb = verbs.get(argv[0])
@@ -346,3 +348,8 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
         from cli.report import error, internal
 
         return error(internal(failure), as_json=as_json)
+        name_config(parsed)
+        if verb.name not in STATELESS:
+            from cli.surroundings import bring_state
+
+            bring_state()

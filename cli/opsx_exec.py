@@ -36,6 +36,8 @@ CODES = {
     Status.SNAPSHOT_FAILED: 5,
     Status.UNKNOWN: 6,
 }
+SICK_STATE = 7
+"""What needs approval and could not even be kept for it: nobody can say yes before the state folder is well."""
 
 
 def main(parsed: Parsed) -> int:
@@ -77,6 +79,8 @@ def main(parsed: Parsed) -> int:
             from cli.opsx_confirm import countdown
 
             countdown(ran.outcome.execution, guard)
+    if ran.outcome.status == Status.NEEDS_STAMP and ran.outcome.not_recorded_because:
+        return SICK_STATE
     return CODES[ran.outcome.status]
 
 
@@ -134,25 +138,25 @@ def in_words(ran: execution.Ran) -> None:
     remarks(ran)
 
 
-def remarks(ran: execution.Ran) -> None:
+def remarks(ran: execution.Ran, *, not_done: str = "nothing was run") -> None:
     """Says on stderr what is not in the output: why nothing ran, what was refused, masked, cut or not recorded."""
     outcome, said = ran.outcome, []
     if outcome.status == Status.NEEDS_STAMP:
         said.append(f"{ran.assessment.level.name} needs approval: {ran.assessment.decision.text}")
         said += _worst(ran)
-        said.append("nothing was run")
+        said.append(not_done)
     elif outcome.status == Status.REFUSED:
         said.append(f"{ran.assessment.level.name} refused: {ran.assessment.decision.text}")
         said += _worst(ran)
-        said.append("nothing was run")
+        said.append(not_done)
     elif outcome.status == Status.TIMED_OUT:
         said.append("stopped: it ran longer than the time limit")
     elif outcome.status == Status.CANCELLED:
         said.append("stopped: interrupted")
     elif outcome.status == Status.SNAPSHOT_FAILED:
-        said.append("nothing was run: what it would change could not be saved; the approval still stands")
+        said.append(f"{not_done}: what it would change could not be saved; the approval still stands")
     elif outcome.status == Status.UNKNOWN and outcome.execution is None:
-        said.append("nothing was run")
+        said.append(not_done)
     if outcome.execution and ran.assessment.level > Level.R0 and outcome.status not in (Status.RUNNING,):
         said.append(f"{outcome.execution} {outcome.status}" + ("" if outcome.snapshot else "; no known way back"))
     if outcome.interference:

@@ -6,6 +6,7 @@ line, named by boot id and kernel release; a run measures again.
 
 import os
 import stat
+from contextlib import suppress
 
 from guard.errors import CwdGone, StateError
 from guard.types import NO_ENFORCEMENT, Enforcement, Mode, Policy
@@ -57,11 +58,11 @@ def policy(*, read_only: bool = False) -> Policy:
 
     own = [home_of_this_code()]
     frozen = ""
-    try:
-        own += [location.state_path(), location.config_path()]
+    with suppress(StateError):  # no passwd entry: there is no state to protect
+        own += location.own_places()
         frozen = location.frozen_note(own[1])
-    except StateError:
-        pass  # no passwd entry: there is no state to protect
+    with suppress(StateError):  # no home: no configuration of one's own
+        own.append(location.config_path())
     if config.named_file():
         own.append(config.named_file())
     settings = config.load()
@@ -79,6 +80,22 @@ def policy(*, read_only: bool = False) -> Policy:
         rules=settings.rules,
         keeping=settings.keeping or FOREVER,
     )
+
+
+def bring_state() -> None:
+    """Brings root's records to the system's place when they are where they were kept before, and says so on stderr."""
+    from guard.ledger import location
+
+    if not location.move_is_due():
+        return
+    from cli.report import safe, write
+    from guard.clock import SystemClock
+    from guard.hands.holders import holders
+    from guard.hands.liveness import ProcLiveness
+    from guard.ledger.moving import move
+
+    for sentence in move(clock=SystemClock(), liveness=ProcLiveness(), holders=holders):
+        write(f"opsagent: {safe(sentence)}\n", to_stderr=True)
 
 
 def enforcement() -> Enforcement:

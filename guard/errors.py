@@ -21,7 +21,8 @@
     │   ├── StateUnsafe            7   symlinked, foreign-owned, or open to others
     │   ├── StateUnwritable        7   full, read-only, sick
     │   ├── StateBusy              7   another process held the lock too long
-    │   └── StateDamaged           7   a record is not what was written
+    │   ├── StateDamaged           7   a record is not what was written
+    │   └── StateInTwoPlaces       7   root's records are in the older place and in the system's
     ├── CannotRun                  1   the command could not be started (no bash, no such folder …)
     ├── SandboxUnavailable         1   a profile could not be installed on this kernel
     └── NothingChecked             8   no check gave an answer
@@ -188,6 +189,12 @@ class StateDamaged(StateError):
     """A record is not what was written: the chain is broken, a line is not ours, the tail is cut."""
 
     code = "state.damaged"
+
+
+class StateInTwoPlaces(StateError):
+    """Root has records in the system's place and others where they were kept before; a person decides which count."""
+
+    code = "state.two_places"
 
 
 class CannotRun(GuardError):

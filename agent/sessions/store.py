@@ -28,7 +28,7 @@ from agent.sessions.transcript import Transcript
 from guard.clock import RandomIds, SystemClock, utc_text
 from guard.errors import StateBusy, StateError, UsageError
 from guard.ledger.formats import sha256_of
-from guard.ledger.state import StateFolder, read_up_to, state_error_of, state_path
+from guard.ledger.state import StateFolder, read_up_to, state_error_of
 from guard.redact import RULES_VERSION
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ class Sessions:
     @classmethod
     def open(cls, redactor: Redactor, path: str | None = None) -> Sessions:
         """Those of this user's state folder, or of the one at `path`. Raises StateError."""
-        return cls(StateFolder.open(path or state_path()), clock=SystemClock(), ids=RandomIds(), redactor=redactor)
+        folder = StateFolder.open(path) if path else StateFolder.open_own()
+        return cls(folder, clock=SystemClock(), ids=RandomIds(), redactor=redactor)
 
     # ── one conversation ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -122,22 +122,12 @@ class Log:
             yield Writer(self._folder, log_fd, self._clock, self._boot, self._segment_bytes, self._heads)
 
     def head(self) -> Place | None:
-        """The last entry that is known to be on disk; None when that is not known. Never raises."""
-        try:
-            with self._folder.folder(LOG_FOLDER) as log_fd:
-                return read_head(self._folder, log_fd).place
-        except (StateError, OSError):
-            return None
+        """As `head_of`."""
+        return head_of(self._folder)
 
     def fault_at(self, place: Place) -> str:
-        """Why the log no longer holds what it held at a place; "" when it does, or let it go since. Never raises."""
-        try:
-            with self._folder.folder(LOG_FOLDER) as log_fd:
-                if place.segment >= min(segment_numbers(log_fd), default=0):
-                    _check_anchor(self._folder, log_fd, place)
-        except (StateError, OSError) as error:
-            return error.message if isinstance(error, StateError) else f"it cannot be read: {error.strerror}"
-        return ""
+        """As the function of that name."""
+        return fault_at(self._folder, place)
 
 
 class Writer:
@@ -352,9 +342,30 @@ class Writer:
             os.close(fd)
 
 
+def head_of(folder: StateFolder) -> Place | None:
+    """The last entry that is known to be on disk; None when that is not known. Never raises."""
+    try:
+        with folder.folder(LOG_FOLDER) as log_fd:
+            return read_head(folder, log_fd).place
+    except (StateError, OSError):
+        return None
+
+
+def fault_at(folder: StateFolder, place: Place) -> str:
+    """Why the log no longer holds what it held at a place; "" when it does, or let it go since. Never raises."""
+    try:
+        with folder.folder(LOG_FOLDER) as log_fd:
+            if place.segment >= min(segment_numbers(log_fd), default=0):
+                _check_anchor(folder, log_fd, place)
+    except (StateError, OSError) as error:
+        return error.message if isinstance(error, StateError) else f"it cannot be read: {error.strerror}"
+    return ""
+
+
 def _tail_of(folder: StateFolder, log_fd: int, head: Head) -> Tail:
     """Walks from the head (else from the start of the last segment) to the end, checking each line."""
     numbers = segment_numbers(log_fd)
+    _require_all(folder, numbers)
     last = head.place
     if last is None:
         if not numbers:
@@ -377,6 +388,18 @@ def _tail_of(folder: StateFolder, log_fd: int, head: Head) -> Tail:
         if tail.torn and number != numbers[-1]:
             raise _damaged(folder, f"segment {number} has unreadable bytes at {tail.size}, and more follows")
     return tail
+
+
+def _require_all(folder: StateFolder, numbers: Sequence[int]) -> None:
+    """No segment between others is gone, unless a checkpoint let it go: a crash may have left older ones behind it."""
+    gone = sorted(set(range(numbers[0], numbers[-1])) - set(numbers)) if numbers else []
+    if not gone:
+        return
+    from guard.ledger import index
+
+    (checkpoint,) = index.last_of(folder, [("checkpoint",)])
+    if checkpoint is None or gone[-1] >= checkpoint["first_segment"]:
+        raise _damaged(folder, f"segment {gone[-1]} of the log is missing")
 
 
 def _walked(folder: StateFolder, fd: int, tail: Tail, size: int) -> Tail:

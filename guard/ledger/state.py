@@ -15,7 +15,9 @@ import stat
 import time
 
 from guard.errors import StateBusy, StateDamaged, StateError, StateUnsafe, StateUnwritable
-from guard.ledger.location import FORMAT, HOME_VARIABLE, config_path, home_of_user, state_path
+from guard.ledger.location import FORMAT, HOME_VARIABLE, config_path, home_of_user, is_folder, state_path
+from guard.ledger.parents import check_parents, make_folders
+from guard.ledger.presence import records_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +53,13 @@ OWN_NAMES = frozenset(
         "enforcement",
         "frozen",
         "unsent",
+        "deadman",
+        "host-settings",
+        "runbooks",
+        "trusted-rules",
         "index.db",
+        "index.db-wal",
+        "index.db-shm",
     )
 )
 """What may lie in a folder without a `format` file for it to be taken as ours; anything else there is somebody's."""
@@ -103,6 +111,7 @@ class StateFolder:
         self.path = path
         self.notes: list[str] = []
         self._key: bytes | None = None
+        self._place: Callable[[], str] | None = None
 
     @classmethod
     def open(cls, path: str) -> StateFolder:
@@ -117,20 +126,31 @@ class StateFolder:
 
         A folder of a newer version can be read; whatever would write raises StateUnwritable.
         """
-        folder = cls(path)
+        return cls(path)._opened()
+
+    @classmethod
+    def open_own(cls) -> StateFolder:
+        """As `open`, at this user's own place; follows it when the records move while this object lives."""
+        folder = cls(state_path())
+        folder._place = state_path
+        # One that is there now is never made: it may be moving away this very moment.
+        return folder._opened(is_there=is_folder(folder.path))
+
+    def _opened(self, *, is_there: bool = False) -> StateFolder:
+        path = self.path
         try:
-            folder._create()
-            with folder.root() as root:
-                folder._check_format(root)
+            self._create(is_there)
+            with self.root() as root:
+                self._check_format(root)
         except OSError as error:
             raise state_error_of(error, f"the state folder {path}") from error
-        return folder
+        return self
 
     @contextlib.contextmanager
     def root(self) -> Iterator[int]:
         """A descriptor of the folder, checked, for the length of a `with` block."""
         try:
-            fd = os.open(self.path, _FOLDER_FLAGS)
+            fd = self._open_root()
         except OSError as error:
             raise state_error_of(error, f"the state folder {self.path}") from error
         try:
@@ -138,6 +158,17 @@ class StateFolder:
             yield fd
         finally:
             os.close(fd)
+
+    def _open_root(self) -> int:
+        try:
+            return os.open(self.path, _FOLDER_FLAGS)
+        except (FileNotFoundError, NotADirectoryError):
+            now = self._place() if self._place is not None else self.path
+            if now == self.path:
+                raise
+            check_parents(os.path.dirname(now))
+            self.path = now
+            return os.open(now, _FOLDER_FLAGS)
 
     @contextlib.contextmanager
     def folder(self, name: str, *, create: bool = False) -> Iterator[int]:
@@ -257,8 +288,7 @@ class StateFolder:
                 try:
                     data = self.read_file("key", dir_fd=root, limit_bytes=KEY_BYTES)
                 except FileNotFoundError:
-                    self.write_new("key", os.urandom(KEY_BYTES), dir_fd=root)
-                    data = self.read_file("key", dir_fd=root, limit_bytes=KEY_BYTES)
+                    data = self._first_key(root)
             if len(data) != KEY_BYTES:
                 raise StateDamaged(
                     f"key in {self.path} has {len(data)} bytes instead of {KEY_BYTES}",
@@ -268,13 +298,33 @@ class StateFolder:
             self._key = data
         return self._key
 
+    def _first_key(self, root: int) -> bytes:
+        from guard.ledger.segments import lines_from
+
+        if not any(b'"command_hmac":' in line.raw for line in lines_from(self)):
+            self.write_new("key", os.urandom(KEY_BYTES), dir_fd=root)
+        try:
+            # Whoever made the first record meanwhile made the key before it.
+            return self.read_file("key", dir_fd=root, limit_bytes=KEY_BYTES)
+        except FileNotFoundError:
+            path = os.path.join(self.path, "key")
+            raise StateDamaged(
+                f"{path} is gone, and the log holds what was made with it",
+                not_done="nothing was recorded, and nothing of what was is lost",
+                hint="look: opsx audit verify; put it back from a backup, or go on with a new one (approvals that hold "
+                "are void then, commands on record cannot be confirmed, conversations count as another machine's): "
+                f"head -c {KEY_BYTES} /dev/urandom > {path}",
+            ) from None
+
     def require_writable(self) -> None:
-        """Raises StateUnwritable when a newer version wrote here, also since this folder was opened."""
+        """Raises StateUnwritable when a newer version wrote here, also since this folder was opened; StateDamaged."""
         with self.root() as root:
             self._require_format(root)
 
     def _require_format(self, root: int) -> None:
         number = self._format(root)
+        if number == 0:
+            raise self._without_format(self._records(root))
         if number > FORMAT:
             raise StateUnwritable(
                 f"{self.path} has format {number}; this version writes format {FORMAT} and only reads what is there",
@@ -344,47 +394,23 @@ class StateFolder:
             finally:
                 os.close(fd)
 
-    def _create(self) -> None:
+    def _create(self, is_there: bool) -> None:
         parent, name = os.path.split(self.path)
         if not name:
             raise StateUnsafe("the root folder cannot be a state folder", hint=f"set {HOME_VARIABLE} to another folder")
         try:
-            _make_folders(parent)
+            make_folders(parent)
         except OSError as error:
             raise state_error_of(error, f"the folder {parent}") from error
-        self._check_parents(parent)
+        check_parents(parent)
+        if is_there:
+            return
         try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
             return
         except OSError as error:
             raise state_error_of(error, f"the state folder {self.path}") from error
-
-    def _check_parents(self, parent: str) -> None:
-        """Nobody else may be able to move the folder away. A sticky folder such as /tmp protects its entries itself.
-
-        For an ordinary user the walk ends at the home folder: whoever owns what is above it (a file server's
-        administrator, mostly) is trusted with the whole account. Source: sshd_config(5), StrictModes. Root trusts
-        nobody.
-        """
-        current = os.path.realpath(parent)
-        last = "/" if os.geteuid() == 0 else _real_home()
-        while True:
-            info = os.stat(current)
-            open_to_all = info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX
-            foreign = info.st_uid not in (0, os.geteuid()) and not info.st_mode & stat.S_ISVTX
-            if foreign and info.st_uid == _uid_of_the_unmapped():
-                foreign = False
-            if open_to_all or foreign:
-                why = "can be written by everybody" if open_to_all else f"belongs to user {info.st_uid}"
-                raise StateUnsafe(
-                    f"the folder {current} above the state folder {why}",
-                    not_done="nothing was recorded",
-                    hint=f"chmod o-w {current}" if open_to_all else f"set {HOME_VARIABLE} to a folder of your own",
-                )
-            if current in ("/", last):
-                return
-            current = os.path.dirname(current)
 
     def _check(self, fd: int, shown: str, is_kind: Callable[[int], bool], mode: int) -> None:
         info = os.fstat(fd)
@@ -427,37 +453,29 @@ class StateFolder:
         )
 
     def _check_format(self, root: int) -> None:
-        if self._format(root) == 0:
-            self._refuse_foreign_names(root)
+        """Makes the `format` file of a new folder. One that holds records and has none is read and never written."""
+        if self._format(root):
+            return
+        self._refuse_foreign_names(root)
+        found = self._records(root)
+        if not found:
             self.write_new("format", b"%d\n" % FORMAT, dir_fd=root)
+        elif not self._format(root):  # whoever made the first record meanwhile made the file before it
+            self.notes.append(self._without_format(found).message)
 
+    def _records(self, root: int) -> str:
+        try:
+            return records_in(root)
+        except OSError as error:
+            raise state_error_of(error, f"the state folder {self.path}") from error
 
-def _real_home() -> str:
-    try:
-        return os.path.realpath(home_of_user())
-    except StateError:
-        return "/"
-
-
-def _uid_of_the_unmapped() -> int:
-    """The uid that a user namespace shows for owners outside of it, mostly the outer root; -1 when all are mapped.
-
-    Source: user_namespaces(7), "unmapped user and group IDs". Nobody in here can act as such an owner.
-    """
-    try:
-        with open("/proc/self/uid_map", "rb") as mapped, open("/proc/sys/kernel/overflowuid", "rb") as overflow:
-            return -1 if mapped.read().split() == [b"0", b"0", b"4294967295"] else int(overflow.read())
-    except (OSError, ValueError):
-        return -1
-
-
-def _make_folders(path: str) -> None:
-    """Like os.makedirs, but every folder that is made is for the owner alone, whatever the umask."""
-    if os.path.isdir(path):
-        return
-    _make_folders(os.path.dirname(path))
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
+    def _without_format(self, found: str) -> StateDamaged:
+        path = os.path.join(self.path, "format")
+        return StateDamaged(
+            f"{path} is gone" + (f", and {found} holds records" if found else ""),
+            not_done="nothing was recorded, and nothing of what was is lost",
+            hint=f"look: opsx audit verify; was it written by this version or an older one: echo {FORMAT} > {path}",
+        )
 
 
 def write_all(fd: int, data: bytes) -> None:

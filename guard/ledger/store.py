@@ -22,7 +22,7 @@ from guard.ledger.carried import entries_of
 from guard.ledger.entries import Entries, Owner
 from guard.ledger.house import NO_RULES
 from guard.ledger.housekeeping import Housekeeping
-from guard.ledger.location import frozen_note
+from guard.ledger.location import frozen_note, is_roots_own
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
 from guard.ledger.null import NullLedger
 from guard.ledger.outputs import OutputFolder, OutputWriter
@@ -33,7 +33,7 @@ from guard.ledger.segments import lines_from
 from guard.ledger.shown import EXECUTIONS_LIMIT, Listing, Shown, unreadable_notes
 from guard.ledger.signed import change_of_signing
 from guard.ledger.stamps import Stamps
-from guard.ledger.state import StateFolder, is_full, state_error_of, state_path
+from guard.ledger.state import StateFolder, is_full, state_error_of
 from guard.ledger.verify import VerifyReport, verify
 from guard.types import Begun, Level, Recorded, Status
 
@@ -488,6 +488,16 @@ class Ledger:
         return Entries(self._redact, self.folder.key())
 
 
+def own_folder() -> StateFolder:
+    """This user's state folder, created when it is missing. Raises StateError."""
+    folder = StateFolder.open_own()
+    if is_roots_own():
+        from guard.ledger.moving import require_one_place
+
+        require_one_place(folder)
+    return folder
+
+
 def open_ledger(
     *,
     clock: Clock,
@@ -502,7 +512,7 @@ def open_ledger(
     Never raises for the folder; `NullLedger.error` is the reason. Creates the folder when it is missing.
     """
     try:
-        folder = StateFolder.open(path if path is not None else state_path())
+        folder = StateFolder.open(path) if path is not None else own_folder()
     except StateError as error:
         return NullLedger(error, ids=ids)
     return Ledger(

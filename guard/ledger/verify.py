@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from guard.errors import StateBusy, StateUnwritable
+from guard.errors import StateBusy, StateDamaged, StateUnwritable
 from guard.ledger.carried import CHECKPOINT
 from guard.ledger.formats import GENESIS, Entry, Malformed, decoded_entry, sha256_of
 from guard.ledger.segments import LOG_FOLDER, Line, lines_of, open_segment, read_head, segment_numbers
@@ -87,7 +87,7 @@ def verify(folder: StateFolder, sent: Mapping[int, str] | None = None) -> Verify
     """
     report = _verified(folder, sent or {})
     if not report.ok:
-        with contextlib.suppress(StateBusy, StateUnwritable), folder.locked(LOCK_WAIT_S):
+        with contextlib.suppress(StateBusy, StateUnwritable, StateDamaged), folder.locked(LOCK_WAIT_S):
             report = _verified(folder, sent or {})
     return report
 

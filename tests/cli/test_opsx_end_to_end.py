@@ -335,4 +335,11 @@ def test_rollback_without_an_id_and_without_a_change_says_where_to_look(opsx):
 def test_request_that_cannot_be_kept_says_what_to_do_about_it(opsx):
     done = opsx("exec", "--", "touch a", OPSAGENT_HOME="relative")
     (said,) = (row for row in done.stderr.decode().splitlines() if "could not be kept" in row)
-    assert done.returncode == 3 and "; " in said and "OPSAGENT_HOME=/" in said
+    assert done.returncode == 7 and "; " in said and "OPSAGENT_HOME=/" in said
+    shown = opsx("exec", "--json", "--", "touch a", OPSAGENT_HOME="relative")
+    told = json.loads(shown.stdout)
+    assert shown.returncode == 7 and told["status"] == "needs_stamp" and told["request"] is None
+    assert (told["recorded"], told["not_recorded_because"]) == (
+        False,
+        "OPSAGENT_HOME is not an absolute path: relative",
+    )

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from guard.errors import StateDamaged, StateError, StateUnsafe, StateUnwritable
+from guard.ledger import location
+from guard.ledger.parents import check_parents
 from guard.ledger.state import StateFolder, config_path, home_of_user, state_path
 from tests.ledger.world import interpreter_for_others
 
@@ -31,7 +33,13 @@ def passwd_home(tmp_path, monkeypatch):
     return str(home)
 
 
-def test_home_and_xdg_variables_do_not_move_the_state(passwd_home):
+@pytest.fixture
+def ordinary(monkeypatch):
+    """Not root, whoever runs the tests: root's place is another matter (test_ledger_moving)."""
+    monkeypatch.setattr(location, "is_root", lambda: False)
+
+
+def test_home_and_xdg_variables_do_not_move_the_state(passwd_home, ordinary):
     environ = {
         "HOME": "/elsewhere",
         "XDG_STATE_HOME": "/elsewhere",
@@ -53,7 +61,7 @@ def test_relative_opsagent_home_is_an_error_not_a_folder_of_the_current_director
         state_path({"OPSAGENT_HOME": "state"})
 
 
-def test_user_without_passwd_entry_is_told_what_to_do(monkeypatch):
+def test_user_without_passwd_entry_is_told_what_to_do(monkeypatch, ordinary):
     def missing(uid):
         raise KeyError(uid)
 
@@ -211,7 +219,7 @@ def test_what_is_above_the_home_is_trusted_by_a_user_and_not_by_root(tmp_path, m
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(StateUnsafe, match="written by everybody"):
         StateFolder.open(str(server / "state"))
-    StateFolder(str(home / "state"))._check_parents(str(home))
+    check_parents(str(home))
 
 
 def test_file_in_the_way_of_the_folder_is_an_error(tmp_path):

@@ -293,6 +293,7 @@ def test_end_that_could_not_be_written_goes_out_with_a_later_one(state):
 def test_ends_that_wait_are_bounded(state, monkeypatch):
     monkeypatch.setattr("guard.ledger.store.LATE_LIMIT", 4)
     ledger = ledger_in(state)
+    ledger.folder.key()
     with open(os.path.join(state, "log"), "w"):
         pass
     runs = [run_read(ledger)[0] for _ in range(5)]
