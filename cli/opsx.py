@@ -276,6 +276,8 @@ left; nothing of yours is touched. docs/sandbox.md tells what each layer is for.
 BY_NAME = {verb.name: verb for verb in VERBS}
 ALIASES = {"history": ["executions"], "ps": ["executions", "--status", "running"]}
 """Other words for the same, by habit."""
+STATELESS = frozenset(("check", "explain", "hook", "completions"))
+"""Verbs that record nothing and have to answer at once: they move no state folder to its place."""
 
 
 def main(argv: "list[str]") -> int:
@@ -313,8 +315,6 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     for stream in () if argv[0] == "hook" else ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller: what is written there is dropped
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8", closefd=True))  # noqa: SIM115
-STATELESS = frozenset(("check", "explain", "hook", "completions"))
-"""Verbs that record nothing and have to answer at once: they move no state folder to its place."""
     as_json = "--json" in argv[1 : argv.index("--") if "--" in argv else len(argv)]
     try:
         verb = verbs.get(argv[0])
@@ -326,6 +326,11 @@ STATELESS = frozenset(("check", "explain", "hook", "completions"))
 
             write_help(help_of(program, verb))
             return 0
+        name_config(parsed)
+        if verb.name not in STATELESS:
+            from cli.surroundings import bring_state
+
+            bring_state()
         from importlib import import_module
 
         code: int = import_module(verb.module).main(parsed)
@@ -348,8 +353,3 @@ STATELESS = frozenset(("check", "explain", "hook", "completions"))
         from cli.report import error, internal
 
         return error(internal(failure), as_json=as_json)
-        name_config(parsed)
-        if verb.name not in STATELESS:
-            from cli.surroundings import bring_state
-
-            bring_state()
