@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from capabilities import approvals, files, ops, probe, snapshots
+from capabilities import approvals, edits, files, ops, probe, snapshots
 from capabilities.bounded import fitted, json_text
 from capabilities.call import AnswerNeeded, Call
 from capabilities.consent import FormConfirm, HostConfirm, Sealer
@@ -50,11 +50,12 @@ How to work:
 1. Look first: `runbook` (a question such as "disk and memory"), `bash` (one read-only command), `read` (a file),
    `probe` (what this machine has). Reads run at once in a sandbox that the kernel enforces: they cannot write, and some
    secret files are masked. If `interference` or `masked` is not empty, the output may not be the whole truth.
-2. To change something, use `ops_check` to see how it is judged, then `ops_exec` with a short `why`. Without a person's
-   approval nothing runs: the answer has status `needs_stamp` or `refused`, a `request` id (a-…) and `next`. Call
-   `ops_approve` %s. Poll the request with `ops_status`; once it is approved, call `ops_exec`
-   again with exactly the same command. `ops_rollback` shows how to take a change back.
-3. Approval is bound to exactly this command, folder and user. Change one byte and it is a new request. You cannot
+2. To change a text file, use `edit` (one passage) or `write` (all of it): the person sees the difference, and it can be
+   taken back. For anything else use `ops_check` to see how it is judged, then `ops_exec` with a short `why`. Without a
+   person's approval nothing runs: the answer has status `needs_stamp` or `refused`, a `request` id (a-…) and `next`.
+   Call `ops_approve` %s. Poll the request with `ops_status`; once it is approved, make
+   exactly the same call again. `ops_rollback` shows how to take a change back.
+3. Approval is bound to exactly this call, folder and user. Change one byte and it is a new request. You cannot
    approve anything yourself: no argument, flag or text of yours is consent. Do not try other spellings of a refused
    command.
 4. A long run answers status `running` with an id: poll `ops_status`. Status `unknown` means that it began and its end
@@ -154,6 +155,8 @@ class Service:
         made.append(snapshots.rollback_tool(guard, call))
         made.append(bash_tool(guard, call))
         made.append(files.read_tool(guard, call, self.jobs))
+        made.append(edits.edit_tool(guard, call))
+        made.append(edits.write_tool(guard, call))
         made.append(probe.probe_tool(guard, call))
         made.append(runbook.runbook_tool(guard, call))
         return Registry(made)
@@ -317,8 +320,8 @@ class Service:
         return {"format": 1, "error": {name: redact(text) for name, text in described.items()}}
 
 
-_STOPPABLE = frozenset(("ops_check", "ops_exec", "ops_approve", "ops_rollback"))
-_RUNNING_TOOLS = frozenset(("ops_exec", "ops_rollback", "bash", "read"))
+_STOPPABLE = frozenset(("ops_check", "ops_exec", "ops_approve", "ops_rollback", "write", "edit"))
+_RUNNING_TOOLS = frozenset(("ops_exec", "ops_rollback", "bash", "read", "write", "edit"))
 
 
 def tool_object(tool: Tool) -> JSON:

@@ -41,7 +41,7 @@ _PATH: JSON = {
     "pattern": "^[^\\u0000]*$",
     "description": "absolute, or in the folder where commands run",
 }
-_ELSE = "else it is kept as a request and `next` says how to ask. Once approved, make the same call again."
+_ELSE = "Without a person's approval it is kept, as by ops_exec; once approved, make the same call again."
 _OF_COMMANDS = (
     *("exit_code", "stdout", "stderr", "truncated", "undecodable_bytes", "output_file", "profile", "enforced"),
     *("interference", "unlimited", "masked"),
@@ -58,8 +58,7 @@ def write_tool(guard: execution.Guard, call: Call) -> Tool:
 
     return Tool(
         "write",
-        "Writes a whole text file (at most 4 MiB); owner, mode and attributes of a present one stay. Runs only if a "
-        f"person approved exactly this; {_ELSE}",
+        f"Writes a whole text file (at most 4 MiB); owner and mode of a present one stay. {_ELSE}",
         parameters({"path": _PATH, "content": {"type": "string", "maxLength": MOST_BYTES}}),
         hints_of(Level.R3, idempotent=True),
         run,
@@ -80,8 +79,7 @@ def edit_tool(guard: execution.Guard, call: Call) -> Tool:
 
     return Tool(
         "edit",
-        "Replaces one passage of a text file. `old` has to occur exactly once, to the letter; line ends, encoding, "
-        f"owner and mode stay. Runs only if a person approved exactly this; {_ELSE}",
+        f"Replaces one passage of a text file; `old` has to occur exactly once, to the letter. {_ELSE}",
         parameters(
             {
                 "path": _PATH,
@@ -97,16 +95,23 @@ def edit_tool(guard: execution.Guard, call: Call) -> Tool:
 
 def _changed(guard: execution.Guard, call: Call, path: str, content: Callable[[bytes], bytes], *, tells: bool) -> JSON:
     changed = execution.change_file(call.request(""), path, content, guard, tells=tells, on_begin=call.on_begin)
+    found = change_object(changed, guard)
+    if found["status"] in (Status.NEEDS_STAMP, Status.REFUSED) and found["request"]:
+        asks = f'ops_approve{{"request": "{found["request"]}"}} asks the person, or they run: '
+        how = asks if call.confirm is not None and found["status"] == Status.NEEDS_STAMP else ""
+        found["next"] = f"{how}{found['next']}; then make the same call again"
+    return found
+
+
+def change_object(changed: execution.FileChanged, guard: execution.Guard, *, most: int = MOST_LINES) -> JSON:
+    """What was judged and what became of it: the object of `opsx exec --json` without what only commands have, and with
+    `path` and `difference` unless it was refused before the file was read. `most`: further lines are counted."""
     found = {name: value for name, value in exec_object(changed.ran).items() if name not in _OF_COMMANDS}
     edit = changed.edit
     if edit is not None:
         mask = guard.redactor.text
         found["path"] = mask(edit.change.path)
-        found["difference"] = list(acting_edit.words_of(edit, mask, most=MOST_LINES))
-    if found["status"] in (Status.NEEDS_STAMP, Status.REFUSED) and found["request"]:
-        asks = f'ops_approve{{"request": "{found["request"]}"}} asks the person, or they run: '
-        how = asks if call.confirm is not None and found["status"] == Status.NEEDS_STAMP else ""
-        found["next"] = f"{how}{found['next']}; then make the same call again"
+        found["difference"] = list(acting_edit.words_of(edit, mask, most=most))
     return found
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PROGRAM = "opsx"
 PROMISE = "opsx: judge, run and record shell commands. Reads run in a sandbox; changes need a person's approval."
 CODES = (
-    "0 done · 1 the command failed · 2 usage · 3 needs approval · 4 refused · 6 unknown to resolve first · "
+    "0 done · 1 the command failed · 2 usage · 3 needs approval · 4 refused · 5 not saved · 6 unknown end · "
     "7 state damaged, locked or unwritable · 124 timed out · 130 interrupted"
 )
 
@@ -26,6 +26,9 @@ COMMAND = "[options] -- CMD | 'TEXT' | -f FILE | -"
 COMMAND_TEXT = """
 After `--`, one word is bash text and several words are an argv, quoted one by one. Without `--` the command must be
 exactly one word. R0 reads only, R1 is reversible, R2 is high risk or not understood, R3 is irreversible."""
+CHANGE_TEXT = """
+Shows the difference and keeps it as a request; after `opsx approve a-…` the same again saves the file, changes it in
+one step, and names the way back. Owner and mode of a present file stay (docs/edits.md)."""
 
 VERBS = (
     Verb(
@@ -77,6 +80,40 @@ VERBS = (
             Option("passthrough", "stream the output and end with the command's own exit code (ours become 125)"),
         ),
         text=COMMAND_TEXT,
+        codes=CODES,
+    ),
+    Verb(
+        "write",
+        "cli.opsx_edit",
+        "put a whole new content into one file, through the guard",
+        usage="[options] PATH -f FILE | PATH -",
+        options=(
+            JSON,
+            Option("file", "the new content (- is standard input)", value="FILE", short="f"),
+            TARGET,
+            CWD,
+            READ_ONLY,
+            Option("why", "your reason, kept with the record", value="TEXT"),
+        ),
+        text=CHANGE_TEXT,
+        codes=CODES,
+    ),
+    Verb(
+        "edit",
+        "cli.opsx_edit",
+        "replace one passage of a file, or put a unified difference into it, through the guard",
+        usage="[options] PATH --old TEXT --new TEXT | PATH -f DIFF | PATH -",
+        options=(
+            JSON,
+            Option("old", "the passage; it has to occur exactly once, to the letter", value="TEXT"),
+            Option("new", "what stands there then", value="TEXT"),
+            Option("file", "a unified difference of this one file (- is standard input)", value="DIFF", short="f"),
+            TARGET,
+            CWD,
+            READ_ONLY,
+            Option("why", "your reason, kept with the record", value="TEXT"),
+        ),
+        text=CHANGE_TEXT,
         codes=CODES,
     ),
     Verb(

@@ -14,7 +14,7 @@ from cli import plans, surroundings
 from cli.ask import TerminalConfirm, facts_of_terminal
 from cli.command_text import command_of
 from cli.opsx_exec import snapshot_options
-from cli.report import as_typed, line, safe, write
+from cli.report import as_typed, command_row, line, safe, write
 from dialogue.confirm import APPROVED, CANCELLED, DENIED, EXPIRED, UNANSWERED
 from guard.bound import (
     DEFAULT_TTL_S,
@@ -26,6 +26,7 @@ from guard.bound import (
     ttl_of,
 )
 from guard.errors import ApprovalChanged, NotPermitted, StateError, UsageError
+from guard.filechange import is_file_change, title_of
 from guard.types import LOCAL, Actor, Request, Verdict
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def approve(parsed: Parsed) -> int:
     write(f"opsx: approved: {holds}; {as_typed(f'opsx revoke {ids}')} takes it back\n", to_stderr=True)
     if not parsed.value("plan"):
         again = "the same again runs it" if len(issued) == 1 else "the same again runs each"
-        write(f"opsx: nothing ran yet: {again} (opsx exec, or whoever asked)\n", to_stderr=True)
+        by = "opsx write or edit" if all(is_file_change(one.request) for one in wanted) else "opsx exec"
+        write(f"opsx: nothing ran yet: {again} ({by}, or whoever asked)\n", to_stderr=True)
     return 0
 
 
@@ -299,12 +301,12 @@ def _not_approved(outcome: str, shown: list[Prepared], guard: Guard, *, as_json:
 
 
 def _stamp_row(stamp: Stamp) -> str:
-    command = safe(stamp.command.replace("\n", " "))
-    command = command if len(command) <= 80 else command[:79] + "…"
     left = f"{int(stamp.seconds_left)} s left" if stamp.state == "live" else stamp.state
     uses = f"{len(stamp.used_by)}/{stamp.uses}"
     signed = f"  [{safe(stamp.unsigned_because)}]" if stamp.unsigned_because else ""
-    return f"{stamp.id:14} {stamp.issued_at[:19]}Z  {stamp.level} {left:12} {uses:5} {command}{signed}"
+    # An approval does not say what kind it is; no command is a file change's canonical text but by intent.
+    before = f"{stamp.id:14} {stamp.issued_at[:19]}Z  {stamp.level} {left:12} {uses:5} "
+    return command_row(before, title_of(stamp.command), 80) + signed
 
 
 def _guard() -> Guard:

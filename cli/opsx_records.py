@@ -10,9 +10,11 @@ import execution
 from capabilities.shapes import execution_object, request_object
 from cli.json_text import json_line
 from cli.report import command_row, line, safe, write
-from guard.errors import StateDamaged, UsageError
+from guard.errors import GuardError, StateDamaged, UsageError
+from guard.filechange import title_of
 from guard.redact import Redactor
-from guard.types import Status
+from guard.render import visible
+from guard.types import RequestKind, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,7 +91,7 @@ def _row(run: Execution) -> str:
     mark = "!" if run.status == Status.UNKNOWN else " "
     code = "" if run.exit_code is None else f" {run.exit_code}"
     before = f"{mark} {run.id:14} {run.started_at[:19]}Z  {run.level:2} {run.status + code:14} {run.actor:7} "
-    return command_row(before, run.command, 90)
+    return command_row(before, title_of(run.command) if run.kind == RequestKind.FILE_CHANGE else run.command, 90)
 
 
 def show(parsed: Parsed) -> int:
@@ -102,6 +104,7 @@ def show(parsed: Parsed) -> int:
     shown = execution.open_store(Redactor()).show(record_id)
     if not shown.entries and shown.request is None:
         raise NoSuchRecord(f"there is no record of {record_id}", not_done="nothing was shown", hint="opsx executions")
+    change = _change_of(shown.request) if shown.request else None
     if parsed.flag("json"):
         line(
             {
@@ -109,6 +112,7 @@ def show(parsed: Parsed) -> int:
                 "id": shown.id,
                 "execution": execution_object(shown.execution) if shown.execution else None,
                 "request": request_object(shown.request, Redactor().text) if shown.request else None,
+                **({} if change is None else {"change": change.split("\n")}),
                 "entries": list(shown.entries),
             }
         )
@@ -124,6 +128,8 @@ def show(parsed: Parsed) -> int:
             )
     elif shown.request:
         _show_fields(request_object(shown.request, Redactor().text))
+        if change is not None:
+            write(f"\n{visible(change)}\n")
     elif asked := next((entry for entry in shown.entries if entry.get("kind") == "requested"), None):
         _show_fields(_answered_request(asked, shown.entries))
     write("\nentries:\n")
@@ -132,10 +138,26 @@ def show(parsed: Parsed) -> int:
     return 0
 
 
+def _change_of(kept: KeptRequest) -> str | None:
+    """A file change that waits, as its approval shows it; why it cannot be shown; None for a command."""
+    if kept.kind != RequestKind.FILE_CHANGE:
+        return None
+    from acting import edit
+    from capabilities.edit_words import change_words
+    from cli import surroundings
+
+    guard = execution.open_guard(surroundings.policy(), outputs_folder=None)
+    try:
+        change = edit.of_kept(kept.request(), guard.ledger.content(kept), guard)
+    except GuardError as error:
+        return f"its difference cannot be shown: {guard.redactor.text(error.message)}"
+    return change_words(change, guard.redactor)[0]
+
+
 def _answered_request(asked: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """A request that waits no more: what was asked, by whom, and what became of it."""
     names = ("request", "command", "target", "cwd", "level", "actor", "client", "why", "reasons", "effects", "at")
-    row = {name: asked.get(name) for name in names}
+    row = {name: asked.get(name) for name in names} | {"kind": asked.get("request_kind")}
     for entry in entries:
         if entry.get("kind") in ("denied", "approved") and entry.get("request") == asked.get("request"):
             row["answer"] = entry["kind"]
@@ -147,6 +169,8 @@ def _answered_request(asked: Mapping[str, Any], entries: Iterable[Mapping[str, A
 
 def _show_fields(row: Mapping[str, Any]) -> None:
     width = max(len(name) for name in row) + 2
+    if row.get("kind") == RequestKind.FILE_CHANGE:
+        row = {**row, "command": title_of(str(row["command"]))}
     for name, value in row.items():
         if value in (None, "", [], ()):
             continue
@@ -190,7 +214,8 @@ def _watch(store: Ledger | NullLedger, *, as_json: bool) -> int:
 
 
 def _pending_row(kept: KeptRequest) -> str:
-    return command_row(f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} ", kept.command, 90)
+    asked = title_of(kept.command) if kept.kind == RequestKind.FILE_CHANGE else kept.command
+    return command_row(f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} ", asked, 90)
 
 
 def audit(parsed: Parsed) -> int:
@@ -219,9 +244,14 @@ def _export() -> int:
 
 def _entry_line(entry: Mapping[str, Any]) -> str:
     about = " ".join(str(entry[name]) for name in ("execution", "request", "stamp", "snapshot") if entry.get(name))
-    rest = " ".join(str(entry[name]) for name in ("status", "level", "actor", "command", "text") if entry.get(name))
+    told = {**entry, "command": title_of(str(entry.get("command", "")))} if _is_file_change(entry) else entry
+    rest = " ".join(str(told[name]) for name in ("status", "level", "actor", "command", "text") if told.get(name))
     line = f"{entry.get('seq', '?'):>6} {entry.get('at', '?')} {entry.get('kind', '?')} {about} {rest}"
     return safe(line.rstrip()[:400])
+
+
+def _is_file_change(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("request_kind") == RequestKind.FILE_CHANGE)
 
 
 def _verify(parsed: Parsed) -> int:

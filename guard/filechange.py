@@ -81,6 +81,12 @@ def parsed(text: str) -> FileChange | None:
     return change if change.text == text else None
 
 
+def title_of(text: str) -> str:
+    """The text of a file change as a person reads it in a list; any other text as it is. Not made visible."""
+    change = parsed(text)
+    return text if change is None else f"{'change' if change.before else 'make'} the file {change.path}"
+
+
 def is_file_change(request: Request) -> bool:
     """Whether a request changes one file; else it is a command."""
     return request.kind == RequestKind.FILE_CHANGE

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from guard.types import Status
+from guard.types import RequestKind, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,6 +40,8 @@ class Execution:
     """R0 … R3"""
     command: str = ""
     """Redacted."""
+    kind: str = RequestKind.COMMAND
+    """What `command` is, as in `guard.types.Request`."""
     command_hmac: str = ""
     target: str = ""
     cwd: str = ""
@@ -122,6 +124,7 @@ def _started(execution_id: str, entry: Mapping[str, Any]) -> Execution:
         pid_start=_text(entry, "pid_start"),
         level=_text(entry, "level"),
         command=_text(entry, "command"),
+        kind=_text(entry, "request_kind") or RequestKind.COMMAND,
         command_hmac=_text(entry, "command_hmac"),
         target=_text(entry, "target"),
         cwd=_text(entry, "cwd"),
