@@ -87,6 +87,8 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
         guard.ledger.answers.deny(
             wanted.request, request_id=wanted.id, assessment=shown.assessment, reason=answer.reason
         )
+    if answer.outcome == CANCELLED and answer.withdrawn:
+        guard.ledger.answers.withdraw(wanted.id, reason=answer.reason)
     if answer.outcome != APPROVED:
         was_asked = answer.outcome != UNANSWERED or not answer.reason
         because = answer.reason if not was_asked else because_of(answer)

@@ -1,7 +1,8 @@
 """`ops_plan`: several commands with one answer of the person, run in order until one does not succeed.
 
-For shells that can show all of a plan on one screen. What is approved is all of it as shown: each step gets a stamp of
-its own, or none does; what is left of them when the plan stops is taken back. Nothing is undone by itself.
+For shells that can show all of a plan on one screen. What is approved is all of it as shown, and of each step that
+cannot be undone the person types what it destroys: each step gets a stamp of its own, or none does; what is left of
+them when the plan stops is taken back. Nothing is undone by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from capabilities.ops import COMMAND, answer_schema, exec_tool
 from capabilities.questions import holds_words, prepared
 from capabilities.registry import JSON, Tool, hints_of, parameters
 from capabilities.subjects import Wanted
-from dialogue.confirm import APPROVED, DENIED
+from dialogue.confirm import APPROVED, DENIED, UNANSWERED
 from guard.bound import DEFAULT_TTL_S, LIVE
 from guard.errors import ApprovalChanged, NotPermitted
 from guard.types import Level, Status, Verdict
@@ -58,7 +59,7 @@ def plan_tool(guard: execution.Guard, call: Call) -> Tool:
     return Tool(
         "ops_plan",
         "Several shell commands as one plan: the person sees all of them and answers once; then they run in order "
-        "until one does not succeed. A step must not change what a later one is judged by. Nothing irreversible.",
+        "until one does not succeed. A step must not change what a later one is judged by.",
         parameters(
             {
                 "steps": {
@@ -69,7 +70,7 @@ def plan_tool(guard: execution.Guard, call: Call) -> Tool:
                 }
             }
         ),
-        hints_of(Level.R2),
+        hints_of(Level.R3),
         run,
         answer_schema("status", "steps"),
     )
@@ -79,12 +80,6 @@ def _needs_a_yes(request: Request, guard: execution.Guard) -> bool:
     """Whether a step is a change. Raises NotPermitted for one that no plan may hold."""
     assessment = execution.assess(request, guard)
     decision = assessment.decision
-    if assessment.level == Level.R3:
-        raise NotPermitted(
-            f"a plan holds nothing irreversible: {guard.redactor.text(request.command)[:200]}",
-            not_done=NOT_DONE,
-            hint="ask for that one alone: ops_exec",
-        )
     if decision.verdict == Verdict.REFUSE and not decision.forceable:
         raise NotPermitted(decision.text, not_done=NOT_DONE)
     return bool(decision.verdict != Verdict.RUN)
@@ -96,7 +91,7 @@ def _asked(changes: Sequence[Request], guard: execution.Guard, call: Call) -> tu
     def judged_now() -> list[Prepared]:
         expires_at = later(guard.clock.utc(), ASK_TIMEOUT_S)
         holds = holds_words(DEFAULT_TTL_S)
-        return [prepared(Wanted(one), guard, force=False, holds=holds, expires_at=expires_at) for one in changes]
+        return [prepared(Wanted(one), guard, force=True, holds=holds, expires_at=expires_at) for one in changes]
 
     if why_not := no_way_to_ask(guard, call):
         return _not_run(Status.NEEDS_STAMP, why_not), ()
@@ -182,4 +177,5 @@ def _take_back(stamps: Sequence[Stamp], guard: execution.Guard, call: Call) -> N
 
 def _not_run(status: str, because: str) -> JSON:
     found: dict[str, Any] = {"format": 1, "status": status, "steps": [], "because": because}
-    return {**found, "next": "ask for the steps one by one: ops_exec"} if status == Status.NEEDS_STAMP else found
+    alone = status in (Status.NEEDS_STAMP, UNANSWERED)
+    return {**found, "next": "ask for the steps one by one: ops_exec"} if alone else found

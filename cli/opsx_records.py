@@ -159,7 +159,7 @@ def _answered_request(asked: Mapping[str, Any], entries: Iterable[Mapping[str, A
     names = ("request", "command", "target", "cwd", "level", "actor", "client", "why", "reasons", "effects", "at")
     row = {name: asked.get(name) for name in names} | {"kind": asked.get("request_kind")}
     for entry in entries:
-        if entry.get("kind") in ("denied", "approved") and entry.get("request") == asked.get("request"):
+        if entry.get("kind") in ("denied", "approved", "withdrawn") and entry.get("request") == asked.get("request"):
             row["answer"] = entry["kind"]
             row["answered_at"] = entry.get("at")
             row["answer_reason"] = entry.get("reason")

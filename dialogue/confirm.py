@@ -107,6 +107,8 @@ class Answer:
     """The person's words: with a denial, or as the answer to a question. With `unanswered`: why nobody was asked."""
     uses: int = 1
     """How many runs of exactly this request a yes is for."""
+    withdrawn: bool = False
+    """With `cancelled`: the person wants something else in its place, so the request waits no more. No denial."""
 
 
 class Confirm(Protocol):

@@ -351,7 +351,7 @@ class Desk:
         mine = id.startswith("d-")
         self._edited = text if mine else ""
         wish = "the person changed the command" if mine else f"the person wants exactly this command instead: {text}"
-        self.settle(id, Answer(CANCELLED, dock.CONSENT, reason=wish))
+        self.settle(id, Answer(CANCELLED, dock.CONSENT, reason=wish, withdrawn=True))
 
     def _show(self, row: Row) -> None:
         self.transcript = transcript.add(self.transcript, row)

@@ -83,6 +83,8 @@ class Dock:
     """Marked rows that have not been on the screen yet; None until it was drawn."""
     read: bool = False
     """All that has to be read before a yes has been on the screen."""
+    given: int = 0
+    """How many of the objects that have to be typed for a plan have been typed."""
     number: int = 1
     """Which of all asks since the queue was last empty is in front."""
 
@@ -228,6 +230,7 @@ def _drawn(dock: Dock, now_s: float) -> Dock:
             reached=0,
             marks_left=None,
             read=False,
+            given=0,
         )
     )
 
@@ -265,29 +268,35 @@ def _entered(dock: Dock, front: Waiting, now_s: float) -> tuple[Dock, Act]:
     if typed == "no" or typed.startswith("no "):
         return _answered(dock, _answer(dock, DENIED, reason=typed[3:].strip()), now_s)
     if typed == "edit":
+        if ask.kind != COMMAND:
+            return replace(again, said="only a command is edited here: no, with what you want instead"), None
         if ask.also:
             return replace(again, said="a plan is not edited here: no, with what you want instead"), None
         if ask.fingerprint:
             return replace(again, said="a secret in it is not shown here, so it cannot be edited here"), None
         return again, Edit(front.id, ask.command)
-    runs = _runs(typed, ask, dock.typed)
+    wanted = to_type(front)
+    runs = _runs(typed, ask) if not wanted else 1 if dock.typed == wanted[dock.given] else None
     if runs is None:
-        wanted = "what it destroys, as shown" if ask.must_type else "yes, no or edit"
-        return replace(again, said=f"that is no answer: type {wanted}, then Enter"), None
+        words = "what it destroys, as shown" if wanted else "yes, no or edit"
+        return replace(again, said=f"that is no answer: type {words}, then Enter"), None
     if dock.columns < LEAST_COLUMNS:
         return replace(again, said=f"too narrow to show it whole: {LEAST_COLUMNS} columns are needed"), None
     if not dock.read:
         where = "the marked rows (!)" if dock.reached >= len(body_of(dock)) else "all of it"
         return replace(again, said=f"read {where} first: PgDn, PgUp"), None
+    if dock.given + 1 < len(wanted):
+        return replace(again, given=dock.given + 1, said=""), None
     return _answered(dock, _answer(dock, APPROVED, uses=runs), now_s)
 
 
-def _runs(typed: str, ask: Ask, exact: str) -> int | None:
-    """How many runs the words approve; None when they approve nothing."""
-    if any(one.must_type for one in ask.also):
-        return None  # what cannot be undone is asked alone
-    if ask.must_type:
-        return 1 if exact == ask.must_type and not ask.also else None
+def to_type(front: Waiting) -> tuple[str, ...]:
+    """What has to be typed one after the other: the object of each request that cannot be undone; () for a yes."""
+    return tuple(one.must_type for one in front.asks if one.must_type)
+
+
+def _runs(typed: str, ask: Ask) -> int | None:
+    """How many runs the words approve, of what a yes is enough for; None when they approve nothing."""
     if typed == "yes":
         return 1
     found = _RUNS.fullmatch(typed)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _CHOICES = "yes · yes N (N runs) · no · no REASON · edit, then Enter · esc: not now"
 _CHOICES_ROLLBACK = "yes · no · no REASON, then Enter · esc: not now"
 _CHOICES_R3 = "type what it destroys · no · no REASON · edit, then Enter · esc: not now"
+_CHOICES_R3_PLAN = "type what each irreversible step destroys, in order · no · no REASON, then Enter · esc: not now"
 _CHOICES_QUESTION = "type an answer or its number, then Enter · esc: no answer"
 _QUIET = "(one moment: what is typed now was meant for something else)"
 _QUESTION_APPROVES_NOTHING = "question: approves nothing"
@@ -34,7 +35,7 @@ def rows_of(dock: Dock, now_s: float) -> list[Line]:
     rows += [cut(_body_row(row, frame), columns) for row in shown]
     rows.append(_place(dock, len(body), height, frame))
     rows += _choices(front, columns)
-    prompt = "> " if front.ask is None or front.ask.must_type else "approve? > "
+    prompt = _prompt(dock, front)
     if now_s < dock.quiet_until_s:
         return [*rows, line(_QUIET, "dim")]
     typed = render.visible_line(dock.typed)
@@ -43,6 +44,13 @@ def rows_of(dock: Dock, now_s: float) -> list[Line]:
         typed = typed[1:]
     rows.append((("dock.key", prompt), ("dock.typed", typed), ("status", " ")))
     return rows
+
+
+def _prompt(dock: Dock, front: Waiting) -> str:
+    wanted = len(docks.to_type(front))
+    if wanted > 1:
+        return f"{dock.given + 1} of {wanted}: "
+    return "> " if wanted or front.ask is None else "approve? > "
 
 
 def is_danger(one: Waiting) -> bool:
@@ -110,8 +118,11 @@ def _choices(front: Waiting, columns: int) -> list[Line]:
     ask = front.ask
     if ask is None:
         text = _CHOICES_QUESTION
-    elif ask.must_type:
-        text = _CHOICES_R3
+    elif docks.to_type(front):
+        several = len(docks.to_type(front)) > 1
+        text = _CHOICES_R3_PLAN if several else _CHOICES_R3
+        if ask.kind != COMMAND or ask.also:
+            text = text.replace(" · edit", "")
     else:
         text = _CHOICES if ask.kind == COMMAND and not ask.also else _CHOICES_ROLLBACK
     rows, row = [], ""

@@ -192,6 +192,14 @@ class Answers:
             writer.append([entry, *ended], durable=True, use_reserve=True)
             self._discard(request_id)
 
+    def withdraw(self, request_id: str, *, reason: str = "") -> None:
+        """Records that a person wants something else in place of a kept request, and removes it. No denial: the same may
+        be asked for again. Raises StateError: it could not be recorded."""
+        with self.log.writer() as writer:
+            fields: dict[str, object] = {"request": request_id, "actor": Actor.PERSON, "reason": reason or None}
+            writer.append([self.entries.noted("withdrawn", fields)], durable=True, use_reserve=True)
+            self._discard(request_id)
+
     def denial_of(self, request: Request, assessment: Assessment) -> Denial | None:
         """What a person denied before and this would do again: the same bytes, or the same effect on the same object.
 

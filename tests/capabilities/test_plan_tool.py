@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.held import why_not_here
 from capabilities.plans import plan_tool
 from capabilities.registry import BadArguments
 from dialogue.confirm import APPROVED, CANCELLED, DENIED, Answer
@@ -79,12 +80,31 @@ def test_what_changed_while_it_was_shown_approves_nothing_at_all(tmp_path):
     assert not (tmp_path / "a").exists() and "approved" not in kinds(guard)
 
 
-@pytest.mark.parametrize("command", ["rm -rf x", "opsx approve a-1"])
-def test_irreversible_and_forbidden_steps_are_no_part_of_a_plan(tmp_path, command):
+def test_what_no_yes_allows_is_no_part_of_a_plan(tmp_path):
     guard, person = guard_in(tmp_path), Person()
     with pytest.raises(NotPermitted):
-        plan(guard, tmp_path, person, "touch a", command)
+        plan(guard, tmp_path, person, "touch a", "opsx approve a-1")
     assert person.asks == [] and not (tmp_path / "a").exists()
+
+
+def test_an_irreversible_step_is_asked_with_what_it_destroys_and_runs_in_its_place(tmp_path):
+    guard, person = guard_in(tmp_path), Person()
+    (tmp_path / "old").mkdir()
+    done = plan(guard, tmp_path, person, "touch a", "rm -rf old", "touch b")
+    (ask,) = person.asks
+    assert [one.must_type for one in (ask, *ask.also)] == ["", str(tmp_path / "old"), ""]
+    assert done["status"] == "succeeded" and not (tmp_path / "old").exists() and (tmp_path / "b").exists()
+
+
+def test_a_client_that_cannot_type_several_gets_the_steps_one_by_one(tmp_path):
+    class Wire(Person):
+        def ask(self, ask, *, timeout_s):
+            return Answer("unanswered", "rpc", reason=why_not_here(ask))
+
+    (tmp_path / "old").mkdir()
+    done = plan(guard_in(tmp_path), tmp_path, Wire(), "touch a", "rm -rf old")
+    assert (done["status"], done["next"]) == ("unanswered", "ask for the steps one by one: ops_exec")
+    assert "alone" in done["because"] and (tmp_path / "old").exists() and not (tmp_path / "a").exists()
 
 
 def test_plan_of_reads_asks_nobody(tmp_path):

@@ -72,6 +72,18 @@ def test_edited_command_goes_back_to_the_brain_word_for_word(seat):
     one.desk.submit("touch other")
     one.pump()
     assert one.edited is None and "I see." in one.shown() and not made(one, "made")
+    assert one.world.guard.ledger.pending() == [], "what was asked for first waits no more"
+    (gone,) = (entry for entry in one.world.guard.ledger.entries() if entry["kind"] == "withdrawn")
+    assert gone["actor"] == "person" and "touch other" in gone["reason"]
+    assert [one.id for one in one.world.guard.ledger.stamps.listed(every=True)] == []
+
+
+def test_a_question_that_was_only_closed_still_waits(seat):
+    one = seat(*change("touch made")[:2], {"text": "I see."})
+    one.asked("please")
+    one.desk.press(dock.Key(dock.ESCAPE))
+    one.pump()
+    assert len(one.world.guard.ledger.pending()) == 1
 
 
 def test_editing_can_be_left_and_the_question_is_there_again(seat):

@@ -264,11 +264,40 @@ def test_plan_is_read_to_its_end_and_answered_once():
     assert acts[0].answer.rendered_sha256 != dock.shown_sha256(shown, 80), "all steps are in what was shown"
 
 
-def test_plan_with_something_irreversible_in_it_is_not_approved_here():
-    for plan in (replace(ASK, also=(R3,)), replace(R3, also=(ASK,))):
-        found, _ = typed(docked(plan, lines=90), "<end>")
-        for words in ("yes", "/srv/www/old"):
-            assert typed(found, words, "<enter>")[1] == []
+def test_irreversible_steps_of_a_plan_are_approved_by_typing_what_each_destroys_in_order():
+    other = replace(R3, must_type="/srv/www/other")
+    for plan in (replace(ASK, also=(R3, other)), replace(R3, also=(ASK, other))):
+        found, acts = typed(docked(plan, lines=150), "<end>", "yes", "<enter>", "/srv/www/other", "<enter>")
+        assert acts == [] and found.given == 0 and "what it destroys" in found.said
+        assert text_of(rows_of(found, 9.0)[-1]).startswith("1 of 2: ")
+        found, acts = typed(found, "/srv/www/old", "<enter>")
+        assert acts == [] and text_of(rows_of(found, 9.0)[-1]).startswith("2 of 2: ")
+        assert typed(found, "/srv/www/old", "<enter>")[1] == [], "each its own"
+        assert typed(found, "no", "<enter>")[1][0].answer.outcome == DENIED
+        found, acts = typed(found, "/srv/www/other", "<enter>")
+        assert outcome(acts) == APPROVED
+
+
+def test_what_was_typed_for_one_plan_counts_for_no_other():
+    plan = replace(R3, also=(replace(R3, must_type="/srv/www/other"),))
+    found = opened(docked(plan, lines=150), Waiting("q-9", plan), 0.0)
+    found, _ = typed(found, "<end>", "/srv/www/old", "<enter>")
+    assert found.given == 1
+    found, _ = typed(found, "no", "<enter>")
+    assert found.waiting[0].id == "q-9" and found.given == 0
+
+
+def test_one_irreversible_step_of_a_plan_is_typed_once_and_a_plan_is_not_edited():
+    found, acts = typed(docked(replace(ASK, also=(R3,)), lines=90), "<end>", "yes", "<enter>", "edit", "<enter>")
+    assert acts == [] and "not edited" in found.said
+    assert "· edit" not in "\n".join(map(text_of, rows_of(found, 9.0)))
+    assert outcome(typed(found, "/srv/www/old", "<enter>")[1]) == APPROVED
+
+
+@pytest.mark.parametrize("kind", ["file-change", "rollback", "resolve"])
+def test_only_a_command_is_edited(kind):
+    found, acts = typed(docked(replace(ASK, kind=kind)), "edit", "<enter>")
+    assert acts == [] and "only a command is edited" in found.said
 
 
 STATES = {
