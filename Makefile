@@ -6,7 +6,7 @@ PYTEST = "$(PYTHON)" -m pytest -n $(WORKERS) --dist worksteal
 WORKERS ?= 2
 CODE = .
 
-.PHONY: check lint types docs-check test dangerous hosts inspector acp-sdk bench bench-hosts docs lock format
+.PHONY: check lint types docs-check test slow dangerous hosts inspector acp-sdk bench bench-hosts docs lock format
 
 check: lint types docs-check test
 
@@ -26,6 +26,10 @@ test: environment
 	$(PYTEST) $(TESTS) || { status=$$?; [ $$status -eq 1 ] || exit $$status; \
 		echo "FAILED ABOVE: once more, alone; whatever passes only now has to be made to stand company"; \
 		"$(PYTHON)" -m pytest -v --last-failed --last-failed-no-failures none $(TESTS); }
+
+# With machines of their own that boot a real systemd (root, and the programs that tests/slow/box.py names).
+slow: environment
+	"$(PYTHON)" -m pytest -o python_files='slow_*.py' tests/slow
 
 # With the probes that set clocks and load modules: on a machine that may be thrown away.
 dangerous: environment

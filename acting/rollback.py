@@ -68,11 +68,12 @@ def plan(of: str, world: Guard, *, overruled: Iterable[str] = (), leave_conflict
 def _with_states(plan: RollbackPlan, manifest: Manifest, overruled: list[str], world: Guard) -> RollbackPlan:
     """The plan with what it would do to states that are no files."""
     from acting import states
+    from guard.hands.services.manager import FOLDERS
     from guard.ledger.plans import with_states
 
-    if not manifest.states:
+    units = any(step.path.startswith(FOLDERS) for step in plan.work)
+    if not manifest.states and not units:
         return plan
-    units = any(step.path.startswith("/etc/systemd/") for step in plan.work)
     with world.ledger.snapshots.contents(manifest) as pack:
         found = states.plan(
             manifest,

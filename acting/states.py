@@ -43,8 +43,11 @@ STATE_BYTES = 16 << 20
 """A state that is larger is not kept."""
 DIFFERENCE_LINES = 200
 DONE, PARTIAL, FAILED = "done", "partial", "failed"
+_FILES_OF_UNITS = "systemd files"
+_BOOTED = "/run/systemd/system"
+"""There while systemd is the manager (sd_booted(3))."""
 
-_ORDER = ("packages", "accounts", "mounts", "sysctl", "network", "nft", "iptables", "crontab", "git")
+_ORDER = ("packages", "accounts", "mounts", "sysctl", "network", "nft", "iptables", "crontab", "git", "systemd")
 """In which order states come back: what others stand on first, services (not listed) last."""
 
 
@@ -194,12 +197,22 @@ def plan(
         if data is None:
             raise StateDamaged(f"the state of {output.name} in {manifest.id} is too large")
         step = _step(output.kind, output.name, json.loads(data), after.get((output.kind, output.name)), looked, chosen)
-        step = replace(step, before=output.sha256)
-        if reload_units and output.kind == "service" and not step.commands and step.state == State.BACK:
-            step = replace(step, state=State.DIFFERS, commands=(("systemctl daemon-reload", ""),))
-        reload_units = reload_units and output.kind != "service"
-        steps.append(replace(step, levels=tuple(_level(command, guard) for command, _ in step.commands)))
-    return tuple(sorted(steps, key=_rank))
+        steps.append(replace(step, before=output.sha256))
+    if reload_units and os.path.isdir(_BOOTED):
+        steps = [*(step for step in steps if step.name != _FILES_OF_UNITS), _read_again(guard)]
+    with_levels = (
+        replace(step, levels=tuple(_level(command, guard) for command, _ in step.commands)) for step in steps
+    )
+    return tuple(sorted(with_levels, key=_rank))
+
+
+def _read_again(guard: Guard) -> StateStep:
+    """The step after which systemd knows the files of units that went back."""
+    looked = look("state", _FILES_OF_UNITS, guard)
+    known = looked.sha256 if looked is not None else ""
+    return StateStep(
+        "state", _FILES_OF_UNITS, State.DIFFERS, commands=(("systemctl daemon-reload", ""),), before=known, now=known
+    )
 
 
 def _step(kind: str, name: str, before: Known, after: str | None, looked: Looked, chosen: frozenset[str]) -> StateStep:

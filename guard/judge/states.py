@@ -19,6 +19,7 @@ STATE = "state"
 ACCOUNTS, CRONTAB, SYSCTL, NFT, IPTABLES = "accounts", "crontab", "sysctl", "nft", "iptables"
 NETWORK, MOUNTS, PACKAGES, GIT, DOCKER, PODMAN = "network", "mounts", "packages", "git", "docker", "podman"
 KUBECTL = "kubectl"
+SYSTEMD_LINKS, SYSTEMD_RUNNING = "systemd links", "systemd running"
 
 
 def _names(names: str) -> "frozenset[str]":
@@ -44,6 +45,10 @@ _UNIT_VERBS = _names(
 ONLY_LATER = frozenset(("enable", "reenable", "unmask", "preset", "reset-failed"))
 """Verbs that without `--now` change nothing that runs."""
 _DROP_IN_VERBS = frozenset(("edit", "revert", "set-property"))
+_LINK_VERBS = frozenset(("link", "set-default", "add-wants", "add-requires", "preset-all"))
+"""Verbs that make or break links which no unit's own state shows."""
+_TARGET_VERBS = frozenset(("isolate", "default", "rescue", "emergency"))
+"""Verbs that start and stop whatever a target wants or does not."""
 _ELSEWHERE = ("-H", "--host", "-M", "--machine", "--root", "--image", "--user", "--global")
 _UNIT_VALUES = frozenset(("-t", "--type", "-p", "--property", "-s", "--signal", "-n", "--lines", "-o", "--output"))
 _BEFORE_GIT = frozenset(("-c", "--namespace", "--config-env", "--attr-source"))
@@ -175,6 +180,10 @@ def _units(words: "list[str]") -> "list[Item]":
     if any(map(_is_elsewhere, words)):
         return []
     plain = _operands(words, _UNIT_VALUES)
+    if plain and plain[0] in _LINK_VERBS:
+        return [(STATE, SYSTEMD_LINKS)]
+    if plain and plain[0] in _TARGET_VERBS:
+        return [(STATE, SYSTEMD_RUNNING)]
     if not plain or plain[0] not in _UNIT_VERBS:
         return []
     verb, units = plain[0], plain[1:]
@@ -186,8 +195,11 @@ def _units(words: "list[str]") -> "list[Item]":
     if verb in _DROP_IN_VERBS:
         for unit in units:
             full = unit if "." in unit else f"{unit}.service"
-            found += [("file", f"/etc/systemd/{place}/{full}.d") for place in ("system", "system.control")]
-            found.append(("file", f"/etc/systemd/system/{full}"))
+            tops = ("/run/systemd",) if "--runtime" in words else ("/etc/systemd",)
+            tops = ("/etc/systemd", "/run/systemd") if verb == "revert" else tops
+            for top in tops:
+                found += [("file", f"{top}/{place}/{full}.d") for place in ("system", "system.control")]
+                found.append(("file", f"{top}/system/{full}"))
     return found
 
 

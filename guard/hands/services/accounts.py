@@ -25,14 +25,14 @@ def _reads(key: str) -> tuple[Read, ...]:
 def _parse(key: str, said: Mapping[str, Said]) -> State:
     users, groups = {}, {}
     try:
-        for line in said["users"].out.splitlines():
+        for line in said["users"].lines():
             name, _, uid, gid, comment, home, shell = line.split(":")
             users[name] = {"uid": int(uid), "gid": int(gid), "comment": comment, "home": home, "shell": shell}
-        for line in said["groups"].out.splitlines():
+        for line in said["groups"].lines():
             name, _, gid, members = line.split(":")
             groups[name] = {"gid": int(gid), "members": sorted(filter(None, members.split(",")))}
-        for line in said["passwords"].out.splitlines():
-            name, status, _, low, high, warn, inactive = line.split()
+        for line in said["passwords"].lines():
+            name, status, _, low, high, warn, inactive = line.split(" ")
             if name in users:
                 users[name]["password"] = {"L": "locked", "P": "set", "NP": "none"}.get(status, status)
                 users[name].update(min=low, max=high, warn=warn, inactive=inactive)

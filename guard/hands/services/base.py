@@ -17,6 +17,12 @@ class Unreadable(ValueError):
     """What a read said is not what its program prints; the text says why."""
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of what a program printed. Only LF ends one; `str.splitlines` has ten more that a field may hold."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """One command that reads a part of a state. R0."""
@@ -36,6 +42,10 @@ class Said:
     exit_code: int
     out: str
     err: str = ""
+
+    def lines(self) -> list[str]:
+        """As `lines_of`."""
+        return lines_of(self.out)
 
 
 @dataclass(frozen=True, slots=True)

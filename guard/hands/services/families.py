@@ -11,6 +11,7 @@ from guard.hands.services import (
     gitrefs,
     iptables,
     kubectl,
+    manager,
     mounts,
     network,
     nftables,
@@ -26,6 +27,7 @@ FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
         units.FAMILY,
+        manager.FAMILY,
         accounts.FAMILY,
         crontab.FAMILY,
         sysctl.FAMILY,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from guard.hands.services.base import Family, Inverse, Read, Said, State, Unreadable, WayBack
 from guard.quoting import quoted
 
-_REF = re.compile(r"^(refs/\S+) ([0-9a-f]{40,64}) (\S*)$")
+_REF = re.compile(r"^(refs/[^ ]+) ([0-9a-f]{40,64}) ([^ ]*)$")
 
 
 def _git(key: str) -> str:
@@ -30,7 +30,7 @@ def _reads(key: str) -> tuple[Read, ...]:
 
 def _parse(key: str, said: Mapping[str, Said]) -> State:
     refs, links = {}, {}
-    for line in said["refs"].out.splitlines():
+    for line in said["refs"].lines():
         found = _REF.match(line)
         if found is None:
             raise Unreadable("git gave a reference of no known form")
@@ -41,9 +41,9 @@ def _parse(key: str, said: Mapping[str, Said]) -> State:
     return {
         "refs": refs,
         "links": links,
-        "branch": said["branch"].out.strip(),
-        "head": said["commit"].out.strip(),
-        "changed": sorted(said["changed"].out.splitlines()),
+        "branch": said["branch"].out.removesuffix("\n"),
+        "head": said["commit"].out.removesuffix("\n"),
+        "changed": sorted(said["changed"].lines()),
     }
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from guard.hands.services.base import NOT_INSTALLED, Family, Inverse, Read, Said, State, Unreadable, WayBack
+from guard.hands.services.base import NOT_INSTALLED, Family, Inverse, Read, Said, State, Unreadable, WayBack, lines_of
 
-_CHAIN = re.compile(r"^:(\S+) (ACCEPT|DROP|QUEUE|RETURN|-) \[\d+:\d+\]$")
+_CHAIN = re.compile(r"^:([^ ]+) (ACCEPT|DROP|QUEUE|RETURN|-) \[\d+:\d+\]$")
 _COUNTED = re.compile(r"^\[\d+:\d+\] ")
 VERSIONS = ("iptables", "ip6tables")
 
@@ -27,7 +27,7 @@ def _tables(text: str) -> dict[str, Table]:
     """Tables by name; one with nothing in it that was set is left out, because reading alone can make such."""
     tables: dict[str, Table] = {}
     table: Table | None = None
-    for line in text.splitlines():
+    for line in lines_of(text):
         if not line or line.startswith("#"):
             continue
         if line.startswith("*") and table is None:

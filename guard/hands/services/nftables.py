@@ -26,7 +26,7 @@ def _parse(key: str, said: Mapping[str, Said]) -> State:
     tables: dict[str, str] = {}
     name = ""
     lines: list[str] = []
-    for line in said["rules"].out.splitlines():
+    for line in said["rules"].lines():
         if name:
             if line == "}":
                 tables[name], name = "\n".join(lines), ""

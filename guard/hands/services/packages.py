@@ -31,7 +31,7 @@ def _reads(key: str) -> tuple[Read, ...]:
 def _parse(key: str, said: Mapping[str, Said]) -> State:
     versions: dict[str, str] = {}
     unfinished: dict[str, str] = {}
-    for line in said["versions"].out.splitlines():
+    for line in said["versions"].lines():
         row = _ROW.match(line)
         if row is None:
             raise Unreadable("dpkg-query gave a line of no known form")

@@ -36,13 +36,13 @@ def _reads(key: str) -> tuple[Read, ...]:
 
 def _parse(key: str, said: Mapping[str, Said]) -> State:
     values: dict[str, str] = {}
-    for line in said["values"].out.splitlines():
+    for line in said["values"].lines():
         name, mark, value = line.partition(" = ")
         if not mark:
             name, mark, value = line.partition(" =")
         if mark and not _BY_ITSELF.match(name):
             # A key of several lines (a table for people) is no parameter that can be set.
-            values[name] = f"{values[name]}\n{value}" if name in values else value.strip()
+            values[name] = f"{values[name]}\n{value}" if name in values else value.strip(" \t")
     if key and key not in values:
         raise Unreadable(f"there is no {key} that can be read")
     return {"values": values}
