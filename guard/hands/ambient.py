@@ -13,7 +13,7 @@ import os
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
-from guard.pointers import add_pointer, alternatives
+from guard.pointers import OUTSIDE, add_pointer, alternatives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -87,7 +87,7 @@ def ambient_of(
     if len(choices) > MOST_CHOICES:
         untold.append("what it points at: it names too many places")
     for choice in choices[:MOST_CHOICES]:
-        chosen = dict(zip(values, choice, strict=True))
+        chosen = {name: text for name, text in zip(values, choice, strict=True) if text != OUTSIDE}
         # What the text sets for a command decides there, whatever our own environment says.
         pointed = {**env, **{name: text for name, text in chosen.items() if name in POINTERS}}
         for name, text in _pointed(programs, chosen, pointed, cwd, untold).items():

@@ -1,53 +1,118 @@
 """Assignments: whether a variable is one that changes what programs do, or points a client elsewhere (laws 2 and 8)."""
 
 from guard.judge import paths
+from guard.judge.families import PROGRAMS
 from guard.judge.levels import R2
 from guard.judge.shell.scanning import NUMBER
+from guard.judge.shellwords import NAMING
 from guard.judge.values import values_of
 from guard.judge.variables import (
     AMBIENT_PATHS,
     AMBIENT_VARIABLES,
+    DANGEROUS_PREFIXES,
     DANGEROUS_VARIABLES,
     HARMLESS_VARIABLES,
     PAGER_VARIABLES,
     POINTING,
+    WITH_FILES,
+    ZONES,
     dangerous,
+    obeyed,
 )
-from guard.pointers import add_pointer
+from guard.pointers import add_outside, add_pointer, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from guard.judge.engine import Judge
-    from guard.judge.shell.syntax import Assign, Script
+    from guard.judge.shell.syntax import Assign, Declare, Script, Word
     from guard.types import Span
 
 
-def note_assignment(judge: "Judge", assign: "Assign") -> None:
-    """`NAME=value`, before a command, by itself or in a declaration."""
+def note_assignment(judge: "Judge", assign: "Assign", *, passed: bool = False) -> None:
+    """`NAME=value`, before a command, by itself or in a declaration; `passed`: programs get it."""
     name = assign.name
-    if (name in HARMLESS_VARIABLES or name.islower()) and name not in DANGEROUS_VARIABLES:
+    if name in HARMLESS_VARIABLES and name not in WITH_FILES:
         return
-    value = assign.value.value if assign.value is not None else None
+    plain = assign.value is not None and not (assign.appends or assign.elements or assign.subscript is not None)
+    note_variable(judge, name, assign.value if plain else None, assign.span, passed=passed)
+
+
+def note_variable(judge: "Judge", name: str, word: "Word | None", span: "Span", *, passed: bool) -> None:
+    """A variable that gets a value, however it is written; `word` None: a value that the text does not tell."""
+    value = word.value if word is not None else None
     if name.startswith("OPSAGENT_"):
         judge.own_touched = name
-        judge.note(R2, "own.variable", f"sets {name}, which opsagent itself obeys", assign.span, "law 6")
+        judge.note(R2, "own.variable", f"sets {name}, which opsagent itself obeys", span, "law 6")
     elif name == "PS4":
         if value is None or "$" in value or "`" in value:
-            judge.note(
-                R2, "shell.variable", "sets PS4, which bash expands for each traced command", assign.span, "law 2"
-            )
+            judge.note(R2, "shell.variable", "sets PS4, which bash expands for each traced command", span, "law 2")
     elif name in PAGER_VARIABLES and value in ("cat", "", "/bin/cat", "/usr/bin/cat"):
         return
     elif name in AMBIENT_VARIABLES:
-        told = assign.value is not None and not (assign.appends or assign.elements or assign.subscript is not None)
-        values = values_of(judge, assign.value) if told and assign.value is not None else None
-        note_pointer(judge, name, values, assign.span)
-    elif dangerous(name):
-        note_change(judge, name, assign.span)
+        note_pointer(judge, name, values_of(judge, word) if word is not None else None, span)
+    elif name in WITH_FILES or name.startswith("LC_"):
+        _note_files(judge, name, values_of(judge, word) if word is not None else None, span)
+    elif name in HARMLESS_VARIABLES:
+        return
+    elif dangerous(name) or (passed and obeyed(name)):
+        note_change(judge, name, span)
         if name in POINTING and value is not None:
             add_pointer(judge.ambient, name, value)
+    elif passed:
+        # What it means to the program nobody knows here; that it can do no harm the sandbox sees to (law 8).
+        judge.flags.add("helper")
+        judge.plain = False
+
+
+def _note_files(judge: "Judge", name: str, values: "Sequence[str] | None", span: "Span") -> None:
+    """A locale, a language, a time zone: a name, or with a slash a place of files with formats and rules."""
+    if values is None:
+        judge.flags.add("helper")
+        judge.plain = False
+    elif any(_names_files(name, value) for value in values):
+        what = f"sets {name} to files of formats and rules that are not the system's"
+        judge.note(R2, "shell.variable", what, span, "setlocale(3)")
+
+
+def _names_files(name: str, value: str) -> bool:
+    if name != "TZ":
+        return "/" in value
+    # `Area/City` lies among the system's zones (tzset(3)).
+    return ".." in value or (value.lstrip(":").startswith("/") and not value.startswith(ZONES))
+
+
+def note_declaration(judge: "Judge", node: "Declare") -> None:
+    """`export`, `declare` and their kin."""
+    exports = node.keyword == "export" or any(
+        (word.value or "")[:1] == "-" and "x" in (word.value or "") for word in node.words
+    )
+    for assign in node.assigns:
+        judge.assign(assign, passed=exports)
+    names = {assign.name for assign in node.assigns}
+    judge.bound |= names
+    if node.keyword not in ("export", "readonly"):
+        judge.bound.difference_update(word.value for word in node.words if word.value is not None)
+    for word in node.words:
+        judge.expansions(word)
+        value = word.value
+        if value is not None and value.startswith(("-", "+")) and "n" in value and node.keyword in NAMING:
+            judge.opaque("shell.nameref", "gives a name that stands for another one", word.span)
+        if value is None:
+            judge.opaque("shell.dynamic-name", "a variable name that the text does not tell", word.span)
+        elif value.startswith("-") and node.keyword == "export" and "f" in value:
+            judge.note(R2, "shell.export-function", "exports a function to every bash below", word.span, "law 2")
+        elif value.startswith("-") and node.keyword == "export" and "n" in value:
+            exports = False
+            judge.bound -= {f"export {other.value}" for other in node.words}
+        elif node.keyword in ("export", "declare", "typeset", "readonly"):
+            if value in DANGEROUS_VARIABLES or value.startswith(DANGEROUS_PREFIXES) or (exports and obeyed(value)):
+                judge.note(R2, "shell.variable", f"exports {value}, which changes what programs do", word.span, "law 2")
+            if exports and value in judge.bound:
+                names.add(value)
+    if exports:
+        judge.bound |= {f"export {name}" for name in names}
 
 
 def note_pointer(judge: "Judge", name: str, values: "Sequence[str] | None", span: "Span") -> None:
@@ -89,3 +154,34 @@ def leads_to_shared(judge: "Judge", value: str, *, is_path: bool = True) -> bool
         for part in parts
         if not part.startswith(("/", "~"))
     )
+
+
+def note_outside(judge: "Judge") -> None:
+    """Where some of the clients of a text get no pointer that others of them get, they go where they always go."""
+    for name in dict.fromkeys(map(name_of, judge.ambient)):
+        program = name.partition(" ")[0]
+        if name in POINTING:
+            modules = next((found for start, found in _OBEY if name.startswith(start)), ())
+        elif name.endswith(" context"):
+            modules = (program,)
+        else:
+            modules = ()
+        for ran in judge.ran:
+            obeys = PROGRAMS.get(ran.name) in modules if modules else ran.name == program
+            if obeys and not ran.away and name not in ran.points:
+                add_outside(judge.ambient, name)
+                break
+
+
+_OBEY = (
+    ("KUBE", ("kubernetes",)),
+    ("HELM", ("kubernetes",)),
+    ("AWS", ("aws", "objectstores", "infrastructure")),
+    ("CLOUDSDK", ("cloud", "objectstores")),
+    ("DOCKER", ("containers",)),
+    ("PG", ("data",)),
+    ("TF_", ("infrastructure",)),
+    ("ANSIBLE", ("infrastructure",)),
+    ("GIT", ("vcs", "gitkin", "forges")),
+)
+"""Families of the clients that obey the variables that begin so."""

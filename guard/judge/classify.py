@@ -1,5 +1,6 @@
 """`check`: one command in, its assessment out. Pure, and never raises for any text."""
 
+from guard.judge.assignments import note_outside
 from guard.judge.engine import Judge
 from guard.judge.evaluation import note_evaluation_across
 from guard.judge.policy import decide, profile_of
@@ -175,6 +176,8 @@ def check(
     )
     _judge_text(judge, command)
     note_evaluation_across(judge)
+    if judge.ambient:
+        note_outside(judge)
     if judge.lowered:
         judge.level = max(finding[0] for finding in judge.findings)
     if policy.env:

@@ -5,7 +5,7 @@ lowers anything: all it can do is note, and the level of the whole is the highes
 """
 
 from guard.judge import paths
-from guard.judge.assignments import note_assignment, note_computed
+from guard.judge.assignments import note_assignment, note_computed, note_declaration
 from guard.judge.levels import R0, R1, R2
 from guard.judge.own_objects import note_own_objects
 from guard.judge.printed import printed_by
@@ -27,14 +27,10 @@ from guard.judge.shell.syntax import (
     Test,
     Word,
 )
-from guard.judge.shellwords import BUILTINS, EVALUATING, HEADS, NAMING, WRITES
+from guard.judge.shellwords import BUILTINS, EVALUATING, HEADS, WRITES
 from guard.judge.touches import read_path, write_path
 from guard.judge.values import MAX_NESTING, literal_of, versions_of
-from guard.judge.variables import (
-    DANGEROUS_PREFIXES,
-    DANGEROUS_VARIABLES,
-    dangerous,
-)
+from guard.judge.variables import POINTING, dangerous
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +52,7 @@ class Judge:
         "trusted_bin", "running",
         "scripts", "texts",
         "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered", "bound",
-        "found", "told",
+        "pointing", "found", "told",
     )  # fmt: skip
 
     def __init__(
@@ -113,7 +109,10 @@ class Judge:
         self.away = False
         self.rules = rules
         self.bound: set[str] = set()
-        """Variables that have a value for sure at this point of the text; any other may still be unset."""
+        """Variables that have a value for sure at this point of the text; any other may still be unset. `export NAME`
+        stands for those that programs get for sure."""
+        self.pointing: frozenset[str] = frozenset()
+        """What the text sets for the command that is being judged and that says where clients go (`POINTING`)."""
         self.found: tuple[str, list[tuple[str, str]]] | None = None
         """What a wrapper adds to the words of a command: the text before what it found, and where that is, as (ending
         of a plan item's kind, path); None: not told."""
@@ -145,7 +144,8 @@ class Judge:
             self.outer = span
         self.depth += 1
         self.texts.append((self.script, source))
-        bound, self.bound = self.bound, set()
+        bound = self.bound
+        self.bound = {item for item in bound if item.startswith("export ") or f"export {item}" in bound}
         try:
             raw = source.encode("utf-8", "replace")
             self.run_script(parse(raw))
@@ -213,7 +213,7 @@ class Judge:
         elif isinstance(node, Test):
             self.test(node)
         elif isinstance(node, Declare):
-            self.declare(node)
+            note_declaration(self, node)
         elif isinstance(node, Function):
             self.function(node)
         elif isinstance(node, Nested):
@@ -284,26 +284,6 @@ class Judge:
         if node.kind == "[" and any(operator in (">", "<", ">>") for operator in node.operators):
             self.note(R1, "shell.test-redirect", "inside [ ] an unescaped > writes a file", node.span, "bash(1)")
 
-    def declare(self, node: Declare) -> None:
-        for assign in node.assigns:
-            self.assign(assign)
-        self.bound.update(assign.name for assign in node.assigns)
-        if node.keyword not in ("export", "readonly"):
-            self.bound.difference_update(word.value for word in node.words if word.value is not None)
-        for word in node.words:
-            self.expansions(word)
-            value = word.value
-            if value is not None and value.startswith(("-", "+")) and "n" in value and node.keyword in NAMING:
-                self.opaque("shell.nameref", "gives a name that stands for another one", word.span)
-            if value is None:
-                self.opaque("shell.dynamic-name", "a variable name that the text does not tell", word.span)
-            elif value.startswith("-") and node.keyword == "export" and "f" in value:
-                self.note(R2, "shell.export-function", "exports a function to every bash below", word.span, "law 2")
-            elif node.keyword in ("export", "declare", "typeset", "readonly") and (
-                value in DANGEROUS_VARIABLES or value.startswith(DANGEROUS_PREFIXES)
-            ):
-                self.note(R2, "shell.variable", f"exports {value}, which changes what programs do", word.span, "law 2")
-
     def function(self, node: Function) -> None:
         from guard.judge.families import PROGRAMS
 
@@ -320,15 +300,18 @@ class Judge:
             self.bound = before
             self.running.pop()
 
-    def assign(self, assign: Assign) -> None:
-        """Judges an assignment: what it runs, and whether the name is one that changes what programs do."""
+    def assign(self, assign: Assign, *, passed: bool = False) -> None:
+        """Judges an assignment: what it runs, and whether the name is one that changes what programs do.
+
+        `passed`: commands get it in their environment.
+        """
         for word in (assign.value, assign.subscript, *assign.elements):
             if word is not None:
                 self.expansions(word)
         if assign.elements:
             self.named(assign.elements)
             self.lists.extend(word for word in assign.elements if word.globs)
-        note_assignment(self, assign)
+        note_assignment(self, assign, passed=passed)
 
     # -- redirections -----------------------------------------------------------------------------------------
 
@@ -376,9 +359,9 @@ class Judge:
     # -- simple commands --------------------------------------------------------------------------------------
 
     def simple(self, node: Simple, stdin: "str | None") -> None:
-        for assign in node.assigns:
-            self.assign(assign)
         words: Sequence[Word] = node.words
+        for assign in node.assigns:
+            self.assign(assign, passed=bool(words))
         dynamic = False
         for word in words:
             if word.parts:
@@ -392,6 +375,9 @@ class Judge:
         if not words:
             self.bound.update(assign.name for assign in node.assigns)
             return
+        pointing = self.pointing
+        if node.assigns:
+            self.pointing = pointing | POINTING.intersection(assign.name for assign in node.assigns)
         if dynamic:
             first = words[0].value
             for version in versions_of(self, words):
@@ -400,6 +386,7 @@ class Judge:
                 self.argv(version, node.span, stdin, assigns=node.assigns, redirects=node.redirects)
         else:
             self.argv(words, node.span, stdin, assigns=node.assigns, redirects=node.redirects)
+        self.pointing = pointing
 
     def elsewhere(self, run: "Callable[[], None]") -> None:
         """Judges what runs on another machine or in a container, where nothing of ours can be enforced.

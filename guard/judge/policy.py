@@ -1,6 +1,7 @@
 """What is found about a command → what happens with it. The one place where levels become decisions."""
 
 from guard.judge.shell.grammar import VERSIONS
+from guard.pointers import OUTSIDE, alternatives
 from guard.types import Actor, Decision, Level, Mode, Profile, Verdict
 
 TYPE_CHECKING = False
@@ -15,6 +16,10 @@ LOOPBACK = ("localhost", "::1", "[::1]", "ip6-localhost")
 """Names of this machine, as a whole: `localhost.example.org` is somebody else's."""
 
 _RUN_READ = Decision(Verdict.RUN, "read", "a read, and the sandbox holds it to that")
+_RUN_MASKED = Decision(
+    Verdict.RUN, "read-masked", "a read of all below a folder, held to that in a namespace that closes keys"
+)
+"""Only a run that closes them may follow: see `acting.act`."""
 _RUN_PLAIN = Decision(Verdict.RUN, "plain-reader", "only plain readers, all of them the system's own programs")
 
 
@@ -156,11 +161,13 @@ def unnamed_peer(judge: "Judge", policy: "Policy") -> "tuple[str, str] | None":
                 place = f"[{shown}]" if ":" in shown and port else shown
                 return (f"{place}:{port}" if port else place), f'peers = ["{shown}"]'
             continue
-        context = judge.ambient.get(f"{protocol} context", "")
-        wanted = context or protocol
-        if wanted not in policy.contexts:
-            shown = f"{protocol} {context}" if context else f"the {protocol} target that its configuration names"
-            return shown, f'contexts = ["{wanted}"]'
+        contexts = alternatives(judge.ambient).get(f"{protocol} context", [OUTSIDE])
+        for context in contexts:
+            named = context != OUTSIDE
+            wanted = context if named else protocol
+            if wanted not in policy.contexts:
+                shown = f"{protocol} {context}" if named else f"the {protocol} target that its configuration names"
+                return shown, f'contexts = ["{wanted}"]'
     return None
 
 
@@ -248,6 +255,8 @@ def _decide_read(judge: "Judge", profile: str, enforcement: "Enforcement", polic
         )
     if profile in enforcement.profiles:
         if enforcement.mechanism != "strict" and "recursive-read" in judge.flags:
+            if enforcement.mechanism == "userns" and profile in (Profile.LOCAL, Profile.BUS):
+                return _RUN_MASKED
             return Decision(
                 Verdict.NEEDS_STAMP,
                 "cannot-enforce",

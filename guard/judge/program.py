@@ -3,6 +3,8 @@
 from guard.judge.levels import R0, R1, R2
 from guard.judge.touches import INCOMPLETE, read_path, write_path
 from guard.judge.values import literal_of
+from guard.judge.variables import POINTING
+from guard.pointers import add_pointer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class Program:
 class Ran:
     """One command that the walk met, for `guard.judge.inputs`: its words and where its traces lie."""
 
-    __slots__ = ("name", "words", "first_effect", "end_effect", "level", "pipe", "away", "span", "depth")
+    __slots__ = ("name", "words", "first_effect", "end_effect", "level", "pipe", "away", "span", "depth", "points")
 
     def __init__(self, name: str, words: "Sequence[Word]", span: "Span", judge: "Judge") -> None:
         self.name = name
@@ -48,6 +50,10 @@ class Ran:
         self.span = judge.outer or span
         self.depth = judge.depth
         """How many commands and texts carry it."""
+        self.points = judge.pointing
+        """Names of what says where it goes (`Judge.ambient`), where the text gives that to this command for sure."""
+        if judge.bound:
+            self.points |= {name for name in POINTING & judge.bound if f"export {name}" in judge.bound}
 
 
 class Call:
@@ -152,6 +158,14 @@ class Call:
         self.judge.peers.append((host, port, protocol))
         self.judge.needs.add("net")
         self.judge.plain = False
+
+    def points(self, name: str, text: str) -> None:
+        """Says itself where it goes (law 10): a context, a configuration by path."""
+        add_pointer(self.judge.ambient, name, text)
+        for ran in reversed(self.judge.ran):
+            if ran.words[0] is self.word:
+                ran.points |= {name}
+                return
 
     def argv(self, words: "Sequence[Word]", *, stdin: "str | None" = None) -> None:
         """Judges the command that these words make up, as part of this one."""

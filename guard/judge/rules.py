@@ -5,7 +5,6 @@ from guard.judge.levels import LEVELS, R0, R1, R2
 from guard.judge.options import Grammar, Option, Parsed, is_bundle_of
 from guard.judge.program import Call, Program
 from guard.judge.suspicion import suspicious
-from guard.pointers import add_pointer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def act(call: Call, option: Option) -> None:
     elif action == "config":
         text = call.value(word) if value is not None else None
         if text is not None:
-            add_pointer(call.judge.ambient, f"{call.name} {name}", text)
+            call.points(f"{call.name} {name}", text)
         if text is None or leads_to_shared(call.judge, text):
             call.note(R2, rule, f"{name} takes its configuration from where others can write", option.word, "law 8")
         else:

@@ -4,7 +4,7 @@ Each reads its own options by its real grammar and hands the rest back to the ju
 lowers what it wraps.
 """
 
-from guard.judge.assignments import note_pointer
+from guard.judge.assignments import note_variable
 from guard.judge.levels import R1, R2
 from guard.judge.options import Grammar, Parsed
 from guard.judge.program import Call, Program
@@ -12,14 +12,7 @@ from guard.judge.rules import custom, many, perform
 from guard.judge.shell.syntax import Word
 from guard.judge.shellwords import STRANGE_MODES
 from guard.judge.tables import names
-from guard.judge.variables import (
-    AMBIENT_VARIABLES,
-    DANGEROUS_PREFIXES,
-    DANGEROUS_VARIABLES,
-    HARMLESS_VARIABLES,
-    POINTING,
-)
-from guard.pointers import add_pointer
+from guard.judge.variables import POINTING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +73,16 @@ class Wrapper(Program):
         """Options whose value is the folder that the command runs in."""
 
     def judge(self, call: Call) -> None:
+        judge = call.judge
+        pointing, bound = judge.pointing, judge.bound
+        if "privilege" in self.flags:
+            # Another user's environment is made anew: what says where clients go is not handed on.
+            judge.pointing = frozenset()
+            judge.bound = {item for item in bound if not item.startswith("export ")}
+        self._judge(call)
+        judge.pointing, judge.bound = pointing, bound
+
+    def _judge(self, call: Call) -> None:
         parsed = self.grammar.parse(call.args)
         perform(call, parsed)
         if self.flags:
@@ -94,11 +97,8 @@ class Wrapper(Program):
         words = list(call.args[parsed.rest :])
         if self.before is not None:
             self.before(call, parsed)
-        if self.assigns:
-            while words and words[0].value is not None and "=" in words[0].value.lstrip("="):
-                assigned(call, words.pop(0))
-            while words and words[0].value is None and "=" in words[0].prefix:
-                assigned(call, words.pop(0))
+        while self.assigns and words and _is_assignment(words[0]):
+            assigned(call, words.pop(0))
         del words[: self.skip]
         if words and words[0].value == "--":
             words.pop(0)
@@ -110,6 +110,10 @@ class Wrapper(Program):
             joined(call, words)
         else:
             call.argv(words, stdin=call.stdin)
+
+
+def _is_assignment(word: Word) -> bool:
+    return "=" in (word.prefix if word.value is None else word.value.lstrip("="))
 
 
 def joined(call: Call, words: "list[Word]") -> None:
@@ -143,18 +147,10 @@ def assigned(call: Call, word: Word) -> None:
     """`NAME=value` given to env, sudo and their kin."""
     text = word.value if word.value is not None else word.prefix
     name, _, value = text.partition("=")
-    if name.startswith("OPSAGENT_"):
-        call.judge.own_touched = name
-    if name in HARMLESS_VARIABLES:
-        return
-    if name in ("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER") and value in ("cat", ""):
-        return
-    if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_PREFIXES):
-        call.note(R2, "shell.variable", f"sets {name}, which changes what programs do", word, "law 2")
-        if name in POINTING and word.value is not None:
-            add_pointer(call.judge.ambient, name, value)
-    elif name in AMBIENT_VARIABLES:
-        note_pointer(call.judge, name, None if word.value is None else [value], word.span)
+    told = Word(word.span, value, (), True) if word.value is not None else None
+    note_variable(call.judge, name, told, word.span, passed=True)
+    if name in POINTING:
+        call.judge.pointing |= {name}
 
 
 # -- sudo and its kin -----------------------------------------------------------------------------------------------

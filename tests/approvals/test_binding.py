@@ -305,6 +305,20 @@ def test_contexts_and_configurations_that_are_named_twice_are_all_looked_up(work
     assert (then.shown["kubernetes namespace"], then.shown["kubernetes namespace (2)"]) == ("web", "default")
 
 
+def test_what_a_client_without_a_pointer_goes_to_is_bound_beside_what_the_text_names(work):
+    (work / "a").write_text(kube(KUBECONFIG))
+    (work / "home" / ".kube").mkdir(parents=True)
+    default = work / "home" / ".kube" / "config"
+    default.write_text(kube(KUBECONFIG).replace("10.0.0.1", "10.0.0.9"))
+    text = f"KUBECONFIG={work}/a kubectl delete pod x; kubectl delete pod y"
+    then = bound(work, ("program", "kubectl"), ambient=check(text, cwd=str(work)).ambient)
+    assert then.shown["kubernetes server"] == "https://10.0.0.1:6443"
+    assert then.shown["kubernetes server (2)"] == "https://10.0.0.9:6443"
+    default.write_text(default.read_text().replace("10.0.0.9", "10.0.0.8"))
+    now = bound(work, ("program", "kubectl"), ambient=check(text, cwd=str(work)).ambient)
+    assert differences(then, now) == ["ambient kubernetes server (2)"]
+
+
 def test_too_many_places_are_said_not_to_be_bound(work):
     many = {f"KUBECONFIG ({number})": f"/k/{number}" for number in range(2, 40)}
     found = bound(work, ("program", "kubectl"), ambient={"KUBECONFIG": "/k/1", **many})

@@ -8,7 +8,8 @@ from guard.judge.assignments import leads_to_shared
 from guard.judge.classify import check
 from guard.judge.engine import Judge
 from guard.judge.variables import AMBIENT_VARIABLES, DANGEROUS_VARIABLES, HARMLESS_VARIABLES
-from guard.types import Enforcement, Level
+from guard.pointers import OUTSIDE
+from guard.types import Enforcement, Level, Policy
 
 HERE = Enforcement(("local", "net", "bus"), "strict", 5, True)
 
@@ -99,3 +100,94 @@ def test_where_everybody_can_write_is_told_from_the_folder_that_the_text_goes_to
     judge = Judge()
     judge.cwds = folders
     assert leads_to_shared(judge, value) is expected
+
+
+GIVEN = ("{} ls", "export {}; ls", "declare -x {}; ls", "env {} ls", "sudo {} ls", "{} bash -c ls", "command env {} ls")
+
+
+@pytest.mark.parametrize("form", GIVEN)
+@pytest.mark.parametrize(
+    "setting",
+    ["LANGUAGE=/srv/x", "LC_ALL=/srv/x", "LC_MESSAGES=../x", "LANG=a/b", "TZ=/srv/x", "TZ=:/srv/x", "TZ=../../srv/x",
+     "LOCPATH=/srv/x", "DBUS_SYSTEM_BUS_ADDRESS=unixexec:path=x", "APT_CONFIG=x", "npm_config_userconfig=x",
+     "GETCONF_DIR=x", "LESSKEY_CONTENT=x", "OPENSSL_MODULES=x", "SSLKEYLOGFILE=x", "PERL5DB=x", "RUBYSHELL=x",
+     "NODE_V8_COVERAGE=x", "PYTHONBREAKPOINT=x", "LUA_INIT=x", "VAULT_ADDR=http://x", "ETCDCTL_ENDPOINTS=x",
+     "SYSTEMD_LESS=+x", "GLIBC_TUNABLES=x", "JDK_JAVA_OPTIONS=x", "DEBUGINFOD_URLS=http://x", "KRB5_TRACE=x"],
+)  # fmt: skip
+def test_what_makes_programs_load_run_or_reach_something_is_high_risk_in_every_form(form, setting):
+    assert check(form.format(setting), enforcement=HERE).level == Level.R2
+
+
+@pytest.mark.parametrize("form", GIVEN[:4])
+@pytest.mark.parametrize(
+    "setting", ["LANGUAGE=de:en", "LC_ALL=en_US.UTF-8", "TZ=Europe/Berlin", "TZ=:Europe/Berlin", "TZ=UTC0",
+                "TZ=/usr/share/zoneinfo/UTC"],
+)  # fmt: skip
+def test_names_of_locales_and_zones_mean_what_they_say(form, setting):
+    judged = check(form.format(setting))
+    assert (judged.level, judged.decision.verdict) == (Level.R0, "run")
+
+
+@pytest.mark.parametrize("form", [*GIVEN[:4], "set -a; {}; ls", "set -o allexport; {}; ls"])
+@pytest.mark.parametrize("setting", ["FOO=1", "foo=1", "COUNT=3"])
+def test_what_a_variable_means_to_a_program_is_left_to_the_sandbox(form, setting):
+    judged = check(form.format(setting))
+    assert (judged.level, judged.decision.verdict) == (Level.R0, "needs_stamp")
+    assert check(form.format(setting), enforcement=HERE).decision.verdict == "run"
+    assert check(f"{setting}; ls").decision.verdict == "run", "a variable of the shell alone reaches no program"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "KUBECONFIG=a kubectl get pods; kubectl get pods",
+        "kubectl get pods && KUBECONFIG=a kubectl get pods",
+        "kubectl get ns; export KUBECONFIG=a; kubectl get pods",
+        "(export KUBECONFIG=a; kubectl get ns); kubectl get pods",
+        "KUBECONFIG=a; kubectl get pods",
+        "export KUBECONFIG=a; export -n KUBECONFIG; kubectl get pods",
+        "export KUBECONFIG=a; unset KUBECONFIG; kubectl get pods",
+        "env KUBECONFIG=a kubectl get ns | kubectl get pods",
+        "KUBECONFIG=a sudo kubectl get pods",
+        "export KUBECONFIG=a; sudo kubectl get pods",
+        "KUBECONFIG=a kubectl get pods; bash -c 'kubectl get pods'",
+        "KUBECONFIG=a helm list; kubectl get pods",
+    ],
+)
+def test_a_client_that_gets_no_pointer_goes_where_it_always_goes(command):
+    assert sorted(check(command).ambient.values()) == sorted(("a", OUTSIDE))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "KUBECONFIG=a kubectl get pods",
+        "KUBECONFIG=a kubectl get pods; docker ps; ls",
+        "export KUBECONFIG=a; kubectl get pods; helm list",
+        "export KUBECONFIG=a; bash -c 'kubectl get pods'",
+        "KUBECONFIG=a; export KUBECONFIG; kubectl get pods",
+        "env KUBECONFIG=a kubectl get pods",
+        "sudo KUBECONFIG=a kubectl get pods",
+        "KUBECONFIG=a bash -c 'kubectl get ns; kubectl get pods'",
+        "KUBECONFIG=a kubectl exec p -- kubectl get pods",
+    ],
+)
+def test_a_pointer_that_every_client_gets_is_the_only_one(command):
+    assert list(check(command).ambient.values()) == ["a"]
+
+
+def test_a_context_that_is_named_once_names_it_for_no_other_command():
+    named = Policy(contexts=["prod"])
+    for command in ("kubectl --context prod get pods", "kubectl --context prod get ns; kubectl --context=prod get po"):
+        assert check(command, enforcement=HERE, policy=named).decision.code != "egress"
+    for command in (
+        "kubectl --context prod get pods; kubectl get pods",
+        "kubectl get pods | cat; kubectl --context prod get pods",
+        "kubectl --context prod get pods; kubectl --context other get pods",
+        "kubectl --context other get pods; kubectl --context prod get pods",
+    ):
+        assert check(command, enforcement=HERE, policy=named).decision.code == "egress", command
+
+
+def test_no_file_can_be_named_like_what_is_outside_of_the_text():
+    assert list(check(f'KUBECONFIG="{OUTSIDE}" kubectl get pods').ambient.values()) == [f"./{OUTSIDE}"]

@@ -6,7 +6,6 @@ from guard.judge.program import Call, Program
 from guard.judge.rules import custom
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names, starts
-from guard.pointers import add_pointer
 
 EXAMPLES = {
     "R0": ("aws ec2 describe-instances", "aws s3 ls s3://b", "aws sts get-caller-identity",
@@ -104,7 +103,7 @@ def _split(call: Call) -> "tuple[list[str], list[Word]] | None":
                     R2, "cloud.endpoint", "sends the credentials' signature to another address", words[at], "law 10"
                 )
             if name == "--profile" and at + 1 < len(words):
-                add_pointer(call.judge.ambient, "aws context", call.value(words[at + 1]) or "?")
+                call.points("aws context", call.value(words[at + 1]) or "?")
             tail.append(words[at])
             if len(path) < 2 and name in _VALUES and "=" not in value:
                 at += 1

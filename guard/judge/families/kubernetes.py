@@ -7,7 +7,6 @@ from guard.judge.options import Parsed
 from guard.judge.program import Call, Program
 from guard.judge.rules import many, reader, verbs
 from guard.judge.shell.syntax import Word
-from guard.pointers import add_pointer
 
 EXAMPLES = {
     "R0": ("kubectl get pods -A", "kubectl -n prod get pods -o wide", "kubectl describe pod x",
@@ -253,9 +252,9 @@ def _kube_check(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
         if verb in _FROM_FILES and "://" in value and value.startswith(("http", "-f", "--filename=", "-k", "--kust")):
             call.note(R2, "kubernetes.url", "fetches a manifest from an address", word, "law 10")
         if value == "--context" and at + 1 < len(call.args):
-            add_pointer(call.judge.ambient, "kubernetes context", call.value(call.args[at + 1]) or "?")
+            call.points("kubernetes context", call.value(call.args[at + 1]) or "?")
         elif value.startswith("--context="):
-            add_pointer(call.judge.ambient, "kubernetes context", value[10:])
+            call.points("kubernetes context", value[10:])
         elif value == "--":
             break
         elif value.startswith(("--token", "--password")):

@@ -191,8 +191,12 @@ def _set(call: Call) -> None:
         letters = value[1:]
         if value[0] == "-" and set(letters) - _MODE_LETTERS - {"o"}:
             call.note(R2, "shell.mode", f"{value} gives words another meaning", word, "law 2")
-        if "o" in letters and words:
-            _mode(call, words.pop(0))
+        mode = words.pop(0) if "o" in letters and words else None
+        if mode is not None:
+            _mode(call, mode)
+        if value[0] == "-" and ("a" in letters or (mode is not None and mode.value == "allexport")):
+            # From here on programs get every variable, whatever it means to them.
+            call.flag("helper")
 
 
 def _mode(call: Call, word: "Word") -> None:
