@@ -16,11 +16,12 @@ together.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from agent.messages import Assistant, Note, Result, User
-from agent.shortening import NOTHING, Item, Size, Sized, briefly, clipped, placeholder, rules_of
+from agent.shortening import NOTHING, Item, Size, Sized, briefly, clipped, placeholder, rules_of, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +38,8 @@ LONG_TEXT = 400
 """Characters that a reply, an argument or an attachment keeps in step 2."""
 LONG_WORDS = 800
 """Characters that a person's words keep in step 4."""
+NOW = 0.5
+"""Share of a view's own length that counts as its limit when a person wants it made smaller now."""
 HARDER = (8_000, 2_000, 500)
 """Characters that texts of the last messages keep in step 5, tried in this order."""
 LISTED_EXECUTIONS = 40
@@ -125,6 +128,23 @@ class Compactor:
         self.latest = self._fold.view()
         return self.latest.messages
 
+    def compact(self, messages: Sequence[Message]) -> View:
+        """The view made much smaller at once, although there is room; it grows again from there. The last messages stay
+        whole. Not while a call waits for its result."""
+        self(messages)
+        tried = deepcopy(self._fold)
+        if tried.compact_now() < self._fold.chars:  # the note of what is left out can be longer than that
+            self._fold = tried
+        self.latest = self._fold.view()
+        return self.latest
+
+    def chars(self, messages: Sequence[Message]) -> int:
+        """How many characters a request would hold, as far as views were made; nothing is made smaller for it."""
+        latest, taken = self.latest.messages, self._fold.taken
+        if taken > len(messages):
+            latest, taken = (), 0
+        return sum(size_of(message).chars for message in (*latest, *messages[taken:]))
+
 
 @dataclass(slots=True)
 class _LeftOut:
@@ -190,6 +210,21 @@ class _Fold:
         if not self._open and self._full() > max(1.0, self._tried_at * 1.1):
             self._compact()
 
+    @property
+    def chars(self) -> int:
+        return self._sized.size.chars
+
+    def compact_now(self) -> int:
+        """Takes the steps that spare the last messages, as if the limit were half of what is there; what is left."""
+        limits, size = self._limits, self._sized.size
+        self._limits = Limits(chars=max(1, int(size.chars * NOW)))
+        for step in self._steps():
+            step()
+            if self._full() <= ENOUGH:
+                break
+        self._limits = limits
+        return self.chars
+
     def view(self) -> View:
         """The view as it stands."""
         if self._full() > 1.0:
@@ -213,15 +248,17 @@ class _Fold:
 
     # ── making it smaller ────────────────────────────────────────────────────────────────────────────────────────
 
-    def _compact(self) -> None:
-        steps: tuple[Callable[[], None], ...] = (
+    def _steps(self) -> tuple[Callable[[], None], ...]:
+        return (
             self._results_to_placeholders,
             self._texts_cut,
             self._replies_left_out,
             self._words_cut,
             self._words_left_out,
         )
-        for step in steps:
+
+    def _compact(self) -> None:
+        for step in self._steps():
             step()
             if self._full() <= ENOUGH:
                 break

@@ -184,6 +184,18 @@ class Conversation:
         configuration does."""
         self._hands.set_mode(mode)
 
+    def compact(self) -> tuple[str, ...]:
+        """Makes what is sent from now on much smaller at once; the file keeps everything. What is to be said of it.
+
+        Raises ValueError while a turn is running."""
+        if self._state == TURNING:
+            raise ValueError("a turn is running")
+        return self._compactor.compact(self.history.messages).notes
+
+    def sent_chars(self) -> int:
+        """How many characters the next request would hold, without the prompt and the tools."""
+        return self._compactor.chars(self.history.messages)
+
     def interrupt(self) -> None:
         """Asks the turn to stop; `events` still ends with `TurnCompleted`. Safe from any thread and signal handlers."""
         stop = self._stop

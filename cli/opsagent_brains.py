@@ -59,6 +59,8 @@ def opened(world: Place, *, brain: str, model: str, resume: str, shell: str = SH
         held.chain.model,
         messages=lambda: history.messages,
         notes=held.notes,
+        sent_chars=held.conversation.sent_chars,
+        compact=held.conversation.compact,
         window_tokens=window_of(links),
     )
 

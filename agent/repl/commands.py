@@ -253,7 +253,9 @@ COMMANDS = (
     Command("outputs", "", "long outputs that were saved", _outputs),
     Command("copy", "", "put the last answer on the clipboard", _copy),
     Command("goal", "TEXT [--rounds N] | stop", "go on by itself towards a goal, 6 rounds or N", _goal),
-    Command("compact", "", "how much of the conversation is sent, and what is left out", conversations.compact),
+    Command(
+        "compact", "", "send less of the conversation from now on; its file keeps all", conversations.compact, True
+    ),
     Command("usage", "[OPTIONS]", "tokens, time and cost (opsagent usage)", _verb("opsagent", "usage")),
     Command("freeze", "[REASON]", "stop everything above R0 in every shell", _freeze),
     Command("thaw", "", "end the stop", _thaw),

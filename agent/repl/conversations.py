@@ -6,11 +6,9 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from agent.messages import Assistant, Result, User
-from agent.repl.record import characters
-from agent.repl.rows import what_of
-from agent.repl.world import Enter, Say
-from guard import render
+from agent.messages import Assistant, Result, ToolCall, User
+from agent.repl.transcript import DONE, NoteRow, Person, ToolRow, Words
+from agent.repl.world import Enter, Rows, Say
 from guard.errors import GuardError, UsageError
 from guard.types import Status
 
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from agent.messages import Message
+    from agent.repl.transcript import Row
     from agent.repl.world import Effect, Opened, Talk, World
 
 LISTED = 20
@@ -28,6 +27,8 @@ TAIL = 6
 """Messages of an earlier conversation that are shown when it goes on."""
 TAIL_CHARACTERS = 1_500
 """Of each of them."""
+NOT_RECORDED = "not recorded"
+"""Of a call whose result is not in the file: it may have run."""
 GO_ON, GO_ON_THERE, LEAVE = "go on here", "go on in its folder", "leave it"
 
 
@@ -58,7 +59,7 @@ def resume(talk: Talk, words: str) -> Iterator[Effect]:
     from agent.sessions.on_record import runs_in
 
     kept = sessions.read(id, runs_of=runs_in(talk.world.guard.ledger))
-    yield Say("\n".join(tail(kept.messages)), visible=True)
+    yield Rows(tail(kept.messages))
     for note in (*kept.notes, *_unknown(talk, id)):
         yield Say(f"! {note}")
     header = kept.header
@@ -130,17 +131,17 @@ def model(talk: Talk, words: str) -> Iterator[Effect]:
 
 
 def compact(talk: Talk, words: str) -> Iterator[Effect]:
-    """`/compact`: what the next request would hold. It is made small by itself; the file is never changed."""
-    from agent.compaction import Limits, view
-
-    messages = tuple(talk.opened.messages())
-    seen = view(messages, limits=Limits())
-    before, after = characters(messages), characters(seen.messages)
-    lines = [
-        f"{len(messages)} messages, {before:,} characters; the brain gets {len(seen.messages)}, {after:,} characters"
-    ]
-    lines += [f"  {note}" for note in seen.notes]
-    yield Say("\n".join(lines))
+    """`/compact`: what is sent is made much smaller at once; the file is never changed."""
+    opened = talk.opened
+    if opened.compact is None:
+        raise UsageError("the runbooks are sent nothing of a conversation", not_done="nothing was shortened")
+    before = opened.sent_chars()
+    notes = opened.compact()
+    after = opened.sent_chars()
+    if after == before:
+        yield Say(f"nothing to shorten: {before:,} characters are sent, and the newest messages stay whole")
+        return
+    yield Say("\n".join([f"{before:,} characters were sent, from now on {after:,}", *(f"  {note}" for note in notes)]))
 
 
 def earlier(world: World) -> tuple[str, ...]:
@@ -157,22 +158,29 @@ def ids(talk: Talk) -> tuple[str, ...]:
     return tuple(one.id for one in talk.world.sessions.listing(limit=LISTED))
 
 
-def tail(messages: Sequence[Message]) -> list[str]:
-    """The last things that were said, with everything invisible shown; of results only their status."""
-    rows: list[str] = []
+def tail(messages: Sequence[Message]) -> tuple[Row, ...]:
+    """The last things that were said, as the rows that they were; of results only their status."""
+    rows: list[Row] = []
     shown = [message for message in messages if isinstance(message, User | Assistant | Result)][-TAIL:]
+    calls = {call.id: call for message in messages if isinstance(message, Assistant) for call in message.calls}
+    results = {message.call_id for message in shown if isinstance(message, Result)}
     if len(shown) < len(messages):
-        rows.append(f"… {len(messages) - len(shown)} earlier")
+        rows.append(NoteRow("echo", f"… {len(messages) - len(shown)} earlier"))
     for message in shown:
         if isinstance(message, User):
-            rows.append(f"› {_cut(message.text)}")
+            rows.append(Person(_cut(message.text)))
         elif isinstance(message, Assistant):
             if message.text.strip():
-                rows.append(_cut(message.text))
-            rows += [f"○ {call.name}  {_cut(what_of(call.name, call.arguments))}" for call in message.calls]
+                rows.append(Words(_cut(message.text), done=True))
+            rows += [_used(call, NOT_RECORDED) for call in message.calls if call.id not in results]
         else:
-            rows.append(f"  {message.name}: {message.status} {message.execution}".rstrip())
-    return rows
+            call = calls.get(message.call_id, ToolCall(message.call_id, message.name))
+            rows.append(_used(call, message.status, message.execution))
+    return tuple(rows)
+
+
+def _used(call: ToolCall, status: str, execution: str = "") -> ToolRow:
+    return ToolRow(call.id, call.name, call.arguments, DONE, status, execution)
 
 
 def _with(talk: Talk, brain: str, model: str) -> Iterator[Effect]:
@@ -198,4 +206,4 @@ def _unknown(talk: Talk, id: str) -> Iterator[str]:
 
 def _cut(text: str) -> str:
     text = text.strip()
-    return render.visible(text[:TAIL_CHARACTERS]) + (" …" if len(text) > TAIL_CHARACTERS else "")
+    return text[:TAIL_CHARACTERS] + (" …" if len(text) > TAIL_CHARACTERS else "")

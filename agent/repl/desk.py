@@ -19,7 +19,7 @@ from agent.repl.status import Status, short_brain, status_of
 from agent.repl.status import words as status_words
 from agent.repl.transcript import ErrorRow, NoteRow, Person
 from agent.repl.work import Work
-from agent.repl.world import Clear, Copy, Enter, Leave, Pursue, Say, Talk
+from agent.repl.world import Clear, Copy, Enter, Leave, Pursue, Rows, Say, Talk
 from dialogue import events as ev
 from dialogue.confirm import CANCELLED, Answer
 from dialogue.protocol import Turn
@@ -259,6 +259,9 @@ class Desk:
         match effect:
             case Say():
                 self._show(NoteRow("shown" if effect.visible else "echo", effect.text))
+            case Rows():
+                for row in effect.rows:
+                    self._show(row)
             case Enter():
                 self._enter(effect.opened)
             case Copy():

@@ -10,9 +10,6 @@ from guard.errors import GuardError
 from guard.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agent.messages import Message
     from agent.repl.world import Opened, World
 
 MOST = 100
@@ -33,17 +30,9 @@ class Record:
     """Share of what is sent before older parts are shortened, 0.0 to 1.0."""
 
 
-def characters(messages: Sequence[Message]) -> int:
-    """How long a conversation is: texts, and the arguments of calls."""
-    return sum(
-        len(message.text) + sum(len(str(call.arguments)) for call in getattr(message, "calls", ()))
-        for message in tuple(messages)
-    )
-
-
 def record_of(world: World, opened: Opened) -> Record:
     """Looks now; where the record cannot be read there is nothing to say about it."""
-    context = min(1.0, characters(opened.messages()) / Limits().chars)
+    context = min(1.0, opened.sent_chars() / Limits().chars)
     ledger = world.guard.ledger
     try:
         unknown = [

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import execution
     from agent.messages import Message
     from agent.repl.goals import Goal
+    from agent.repl.transcript import Row
     from agent.sessions.store import Sessions
     from dialogue.confirm import Confirm
     from dialogue.protocol import BrainSession
@@ -32,6 +33,10 @@ class Opened:
     """What was said so far, oldest first."""
     notes: tuple[str, ...] = ()
     """What was mended when it was read."""
+    sent_chars: Callable[[], int] = lambda: 0
+    """How many characters of them the next request would hold."""
+    compact: Callable[[], tuple[str, ...]] | None = None
+    """Makes that much smaller at once and gives what is to be said of it; None where nothing is sent."""
     window_tokens: int = 0
     """Of the brains, the smallest; 0 when nobody said."""
 
@@ -110,6 +115,13 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows for the transcript: what was said and done before."""
+
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Enter:
     """From here on the conversation is another one."""
 
@@ -140,7 +152,7 @@ class Leave:
     """The end of the program."""
 
 
-Effect = Say | Enter | Copy | Pursue | Clear | Leave
+Effect = Say | Rows | Enter | Copy | Pursue | Clear | Leave
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,3 +269,31 @@ def test_calls_that_wait_for_results_are_never_left_out():
         seen = view(messages[:count], limits=Limits(chars=9_000))
         waiting = {call.id for call in open_calls(messages[:count])}
         assert {call.id for call in open_calls(seen.messages)} == waiting
+
+
+@SLOW
+@given(LONG)
+def test_made_smaller_at_once_the_last_messages_stay_whole_and_later_views_begin_with_it(messages):
+    if open_calls(messages):
+        return
+    compactor = Compactor(Limits(chars=10**9))
+    assert compactor(messages) == tuple(messages)
+    before = compactor.chars(messages)
+    small = compactor.compact(messages)
+    left = compactor.chars(messages)
+    assert left <= before and small.fits
+    assert small.messages[len(small.messages) - LAST :] == tuple(messages)[len(messages) - LAST :]
+    first = next((one for one in messages if isinstance(one, User)), None)
+    assert first is None or any(isinstance(one, User) and one.text == first.text for one in small.messages)
+    more = [*messages, User("and now?")]
+    assert compactor(more) == (*small.messages, more[-1]), "nothing is put back, and nothing else goes"
+    assert compactor.chars(more) == left + size_of(more[-1]).chars
+
+
+def test_a_long_conversation_made_smaller_at_once_is_about_a_third_of_what_it_was():
+    long = conversation(60)
+    compactor = Compactor(Limits(chars=10**9))
+    compactor(long)
+    before = compactor.chars(long)
+    compactor.compact(long)
+    assert compactor.chars(long) < before * 0.45 and compactor.latest.notes

@@ -57,6 +57,8 @@ class World:
             model or "script",
             messages=lambda: history.messages,
             notes=tuple(transcript.notes) if resume else (),
+            sent_chars=conversation.sent_chars,
+            compact=conversation.compact,
         )
 
     def brains(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import types
 from pathlib import Path
 
@@ -257,16 +258,31 @@ def test_clear_and_exit_are_the_screens(seat):
 
 
 def test_resume_shows_the_end_and_goes_on_without_running_anything_again(seat):
-    one = seat({"text": "The disk is full.", "calls": []}, {"text": "never"})
+    text = "**The disk is full.**\n\n- one\n- two\n\n```\ndf -h\n```\n"
+    one = seat({"text": text, "calls": []}, {"text": "never"})
     one.say("why is it slow")
+    drawn = one.shown()
     first = one.desk.opened.id
     one.say("/new")
     assert one.desk.opened.id != first
     one.rows.clear()
     one.say("/resume last")
     assert "› why is it slow" in one.shown() and "The disk is full." in one.shown()
+    assert "**" not in one.shown() and "- one" not in one.shown(), "as it was shown the first time"
     assert one.desk.opened.id == first and one.desk.opened.messages()[0].text == "why is it slow"
+    assert drawn.strip() in one.shown()
     assert one.world.brain.sent == [], "nothing is asked of the brain by itself"
+
+
+def test_resume_shows_what_was_used_with_its_status_and_not_its_output(seat):
+    one = seat({"calls": [{"tool": "bash", "arguments": {"command": "echo 你好"}}]}, {"text": "It says 你好."})
+    one.say("look")
+    one.say("/new")
+    one.rows.clear()
+    one.say("/resume last")
+    (row,) = (row for row in one.rows if "echo 你好" in row)
+    assert "bash" in row
+    assert "It says 你好." in one.shown()
 
 
 @pytest.mark.parametrize(("answer", "where"), [("1", "here"), ("2", "there"), ("3", "not"), ("", "not")])
@@ -357,11 +373,25 @@ def test_export_writes_a_new_file_and_never_over_one(seat, tmp_path):
     assert "nothing was written" in one.shown()
 
 
-def test_compact_says_what_is_sent(seat):
+def test_compact_makes_what_is_sent_smaller_at_once_and_keeps_the_file(seat):
+    one = seat(*({"text": f"reply {number} " + "x" * 2_000} for number in range(8)), {"text": "the end"})
+    for number in range(8):
+        one.say(f"question {number}")
+    before = one.desk.record.context
+    one.say("/compact")
+    assert "characters were sent, from now on" in one.shown() and "its file has all of it" in one.shown()
+    assert 0 < one.desk.record.context < before
+    one.say("and now?")
+    sent = one.world.brain.sent[-1].messages
+    assert "question 0" in sent[0].text and len(str(sent)) < 14_000 < 16_000 < len(str(one.desk.opened.messages()))
+    assert "reply 7" in str(sent) and "the end" in one.shown()
+
+
+def test_compact_with_nothing_to_shorten_says_so(seat):
     one = seat({"text": "x"})
     one.say("hello")
     one.say("/compact")
-    assert "2 messages, 6 characters; the brain gets 2, 6 characters" in one.shown()
+    assert re.search(r"nothing to shorten: \d+ characters are sent", one.shown())
 
 
 def test_status_and_help_are_answered_here(seat):
