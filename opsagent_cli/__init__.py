@@ -32,22 +32,25 @@ def enter() -> None:
 def opsagent() -> int:
     """Console script `opsagent`."""
     enter()
+    from cli import ending
     from cli.opsagent import main
 
-    return main(sys.argv[1:])
+    return ending.run(main, sys.argv[1:])
 
 
 def opsx() -> int:
     """Console script `opsx`."""
     enter()
+    from cli import ending
     from cli.opsx import main
 
-    return main(sys.argv[1:])
+    return ending.run(main, sys.argv[1:])
 
 
 def opsagent_mcp() -> int:
     """Console script `opsagent-mcp`: the same as `opsagent mcp`."""
     enter()
+    from cli import ending
     from cli.opsagent import main
 
-    return main(["mcp", *sys.argv[1:]])
+    return ending.run(main, ["mcp", *sys.argv[1:]])

@@ -69,8 +69,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "mcp_server": ("mcp_wire", "runbooks", "capabilities", "execution", "core", "dialogue", "guard"),
     "cli": OURS,
     # What starts programs knows their entry points and nothing else.
-    "opsagent_cli": ("cli.opsx", "cli.opsagent", "mcp_server"),
-    "launch": ("cli.opsx", "cli.opsagent"),
+    "opsagent_cli": ("cli.opsx", "cli.opsagent", "cli.ending", "mcp_server"),
+    "launch": ("cli.opsx", "cli.opsagent", "cli.ending"),
 }
 
 # What the judge may load of the standard library: nothing that reaches files, processes, sockets, clock or environment.

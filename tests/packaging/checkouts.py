@@ -133,6 +133,7 @@ def make_checkout(folder: Path) -> Checkout:
     shutil.copytree(ROOT / "launch", root / "launch", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("opsagent.py", "opsx.py"):
         (root / "cli" / name).write_text(PROGRAM)
+    shutil.copy(ROOT / "cli" / "ending.py", root / "cli")
     binaries = folder / "bin"
     binaries.mkdir()
     for tool in TOOLS:
