@@ -143,7 +143,7 @@ def carry_out(
         raise
     if on_begin is not None:
         on_begin(execution)
-    witness.open_gate(_order(request, assessment, guard, execution, snapshot))
+    witness.open_gate(_order(request, assessment, guard, execution, snapshot, dead_man=armed is not None))
     outcome = _follow(witness, execution, assessment, guard, limit_s, cancel, on_output)
     if armed is not None:
         outcome = outcome.replace(notes=(*outcome.notes, deadman.waiting_words(armed, guard)))
@@ -163,7 +163,7 @@ def _start_witness(execution: str) -> Witness:
 
 
 def _order(
-    request: Request, assessment: Assessment, guard: Guard, execution: str, snapshot: str | None
+    request: Request, assessment: Assessment, guard: Guard, execution: str, snapshot: str | None, *, dead_man: bool
 ) -> dict[str, Any]:
     from guard.hands.environment import build_environment
 
@@ -177,6 +177,7 @@ def _order(
         "outputs_folder": guard.outputs_folder,
         "snapshot": snapshot,
         "keeping": guard.policy.keeping.as_fields() if guard.policy.keeping is not None else None,
+        "dead_man": dead_man,
     }
 
 
@@ -293,6 +294,8 @@ def _witnessed(order: dict[str, Any], emit: Emit, token: CancelToken) -> dict[st
         outcome = world.outcome_of(result, execution, guard, sink)
     except GuardError as error:
         outcome = Outcome(Status.FAILED, execution=execution, notes=(redactor.text(error.message),))
+    if order["dead_man"]:
+        deadman.change_ended(execution, guard)
     notes = list(outcome.notes)
     notes += own_files.noted(ours, guard.ledger, execution)
     if order["snapshot"]:

@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from acting import timer
 from acting.world import own_python
 from guard.clock import utc_text
-from guard.errors import CannotRun, GuardError, NotPermitted, StateError
+from guard.errors import CannotRun, GuardError, StateError
 from guard.ledger import claims
 from guard.types import Actor, Request, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from acting.world import Guard
     from guard.ledger.plans import SnapshotPlan
-    from guard.saved import RollbackPlan
+    from guard.saved import Manifest, RollbackPlan
     from guard.types import Assessment
 
 DEFAULT_S = 120
@@ -38,8 +36,9 @@ ARMING_S = 15.0
 TICK_S = 0.25
 TRIES = 5
 AGAIN_S = 3.0
-ARMED, CONFIRMED, FIRED, STOOD_DOWN = (
+ARMED, ENDED, CONFIRMED, FIRED, STOOD_DOWN = (
     "deadman_armed",
+    "deadman_change_ended",
     "deadman_confirmed",
     "deadman_fired",
     "deadman_stood_down",
@@ -68,12 +67,17 @@ def seconds_for(assessment: Assessment, guard: Guard) -> int:
     return guard.dead_man_s if guard.connection and getattr(assessment, "cuts_off", False) else 0
 
 
-def words(assessment: Assessment, guard: Guard) -> str:
-    """What a person is told before a yes; "" when there is nothing to tell."""
-    seconds = seconds_for(assessment, guard)
-    if not seconds:
-        return ""
-    return f"taken back by itself after {seconds} s unless opsx confirm comes over a new connection"
+def words(assessment: Assessment, guard: Guard) -> tuple[str, ...]:
+    """What a person is told before a yes: that it is taken back by itself, and what of it nothing could bring back."""
+    if not guard.connection:
+        return ()
+    said = []
+    if seconds := seconds_for(assessment, guard):
+        said.append(f"taken back by itself after {seconds} s unless opsx confirm comes over a new connection")
+    lost = [cut.why for cut in getattr(assessment, "cuts", ()) if not cut.saved]
+    if lost:
+        said.append(f"may cut this connection ({'; '.join(lost)}); nothing is known that could bring it back")
+    return tuple(said)
 
 
 def seconds_left(armed: Armed, guard: Guard) -> int:
@@ -125,10 +129,25 @@ def _not_saved(snapshot: str | None, plan: SnapshotPlan, guard: Guard) -> str:
         return "nothing of what it changes was saved"
     manifest = guard.ledger.snapshots.load(snapshot)
     kept = {(output.kind, output.name) for output in manifest.outputs}
+    if not_kept := _not_kept(manifest):
+        return not_kept
     for item in plan.items:
         if item.kind in ("service", "state") and (item.kind, item.object) not in kept:
             why = next((text for text in manifest.unsaved if item.object in text), "")
             return why or f"the state of {item.object} is not saved"
+    return ""
+
+
+def _not_kept(manifest: Manifest) -> str:
+    """Why a file that decides who comes in would not come back; "" when all of these would."""
+    from guard.judge.cutpaths import decides
+
+    for node in manifest.hash_only:
+        if decides(node.path):
+            return f"what {node.path} holds is a secret, which no snapshot keeps"
+    for path in manifest.left_out:
+        if decides(path):
+            return f"{path} was left out of what is saved"
     return ""
 
 
@@ -203,6 +222,14 @@ def ended_as(execution: str, guard: Guard) -> str:
     return claims.outcome_of(guard.ledger.answers.folder, execution)
 
 
+def change_ended(execution: str, guard: Guard) -> None:
+    """Says that the change is over, by the boot clock: connections that open from now on can confirm it. Never raises.
+
+    Where it cannot be said, nothing confirms, and the change is taken back.
+    """
+    guard.ledger.note(ENDED, execution=execution, boot_s=guard.clock.boot_s())
+
+
 def stand_down(execution: str, guard: Guard) -> None:
     """Ends it because the change never began. Never raises: at its end it sees by itself that nothing ran."""
     try:
@@ -212,51 +239,6 @@ def stand_down(execution: str, guard: Guard) -> None:
     except StateError:
         return
     if armed is not None and armed.unit:
-        timer.stop(armed.unit)
-
-
-# ── a person's word ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def confirm(execution: str, guard: Guard, *, actor: str, environ: Mapping[str, str], pid: int) -> None:
-    """Keeps a change for good, on the word of a person who came in over a connection opened after it ended.
-
-    Args:
-        environ, pid: of the process that asks.
-    Raises:
-        NotPermitted: it is no such person, or there is nothing to confirm (any more).
-        StateError: it cannot be recorded.
-    """
-    from guard.hands.connection import connection_of
-
-    not_done = "nothing was confirmed"
-    if actor != Actor.PERSON:
-        raise NotPermitted("only a person on a terminal confirms a change", not_done=not_done)
-    armed = armed_for(execution, guard)
-    if armed is None:
-        raise NotPermitted(f"nothing waits for a confirmation of {ascii(execution)[1:-1][:64]}", not_done=not_done)
-    ended = ended_as(execution, guard)
-    if ended:
-        raise NotPermitted(f"{execution} is settled already: {ended}", not_done=not_done, hint=f"opsx show {execution}")
-    run = guard.ledger.show(execution).execution
-    if run is None or run.status == Status.RUNNING or not run.ended_at:
-        raise NotPermitted(f"{execution} has not ended yet", not_done=not_done, hint=f"opsx wait {execution}")
-    again = f"open a new connection to this machine and run there: opsx confirm {execution}"
-    connection = connection_of(pid)
-    if connection is None or not environ.get("SSH_CONNECTION"):
-        raise NotPermitted(
-            "this is no ssh connection, so it does not show that one can still come in", not_done=not_done, hint=again
-        )
-    if connection.opened_at_s <= _epoch_s(run.ended_at) or environ["SSH_CONNECTION"] == armed.connection:
-        raise NotPermitted(
-            "this connection was opened before the change ended, so it does not show that a new one comes through",
-            not_done=not_done,
-            hint=again,
-        )
-    if not claims.claim(guard.ledger.answers.folder, execution, claims.CONFIRMED):
-        raise NotPermitted(f"{execution} is being taken back already", not_done=not_done)
-    guard.ledger.record(CONFIRMED, execution=execution, actor=actor, connection=environ["SSH_CONNECTION"])
-    if armed.unit:
         timer.stop(armed.unit)
 
 
@@ -371,10 +353,23 @@ def _fire(execution: str, snapshot: str, guard: Guard) -> int:
             guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="failed", text=error.message)
             continue
         guard.ledger.note(
-            FIRED, execution=execution, snapshot=snapshot, result=done.status, rollback=done.execution or None
+            FIRED,
+            execution=execution,
+            snapshot=snapshot,
+            result=done.status,
+            rollback=done.execution or None,
+            text=_server_told(snapshot, guard) or None,
         )
         return 0 if done.status == Status.SUCCEEDED else 1
     return 1
+
+
+def _server_told(snapshot: str, guard: Guard) -> str:
+    """Has the ssh server read settings that are back. Somebody may have made it read the others meanwhile."""
+    from guard.hands import sshserver
+
+    nodes = guard.ledger.snapshots.load(snapshot).nodes
+    return sshserver.reread() if any(node.path.startswith(sshserver.SETTINGS) for node in nodes) else ""
 
 
 def _plan(snapshot: str, guard: Guard) -> RollbackPlan:

@@ -42,7 +42,7 @@ class Guard:
     """What was measured on this boot and kernel before. Saves a one-shot from trying every profile; the run itself
     still installs the one that it needs and refuses when that does not hold."""
     connection: str = ""
-    """The ssh connection that this process came in by (SSH_CONNECTION); "" for none."""
+    """The ssh connection that this process came in by (`guard.hands.connection`); "" for none."""
     dead_man_s: int = 120
     """After how many seconds a change that can cut it is taken back unless it is confirmed; 0 for never."""
 
@@ -67,6 +67,7 @@ def open_guard(
     A state folder that cannot be used is no error here: reads go on and say `recorded: false` with the reason.
     """
     from guard.clock import SystemClock
+    from guard.hands.connection import connection_text
     from guard.hands.environment import looks_secret
     from guard.hands.targets.local import LocalTarget
     from guard.ledger.location import own_places
@@ -78,7 +79,7 @@ def open_guard(
     except StateError:
         hidden = ()
     store = open_store(redactor, policy.keeping)
-    connection = os.environ.get("SSH_CONNECTION", "")
+    connection = connection_text(os.environ, os.getpid())
     return Guard(LocalTarget(), store, redactor, SystemClock(), policy, outputs_folder, hidden, noted, connection)
 
 

@@ -162,8 +162,7 @@ def _remarks(
         remarks.append(f"you denied this at {denial.at}{times}" + (f": {denial.reason}" if denial.reason else ""))
     if wanted.request.read_before:
         remarks.append(f"proposed after reading: {wanted.request.read_before}")
-    if watched := deadman.words(assessment, guard):
-        remarks.append(watched)
+    remarks += deadman.words(assessment, guard)
     if wanted.options.leave_out:
         remarks.append(f"not saved, by the asker's own wish: {', '.join(wanted.options.leave_out)}")
     return remarks

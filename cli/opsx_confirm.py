@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import execution
-from acting import deadman
+from acting import confirming, deadman
 from cli import surroundings
 from cli.report import line, write
 from guard.errors import UsageError
@@ -26,7 +26,7 @@ def main(parsed: Parsed) -> int:
     if len(parsed.words) != 1:
         raise UsageError("name one execution", not_done="nothing was confirmed", hint="opsx confirm e-…")
     guard = execution.open_guard(surroundings.policy())
-    deadman.confirm(parsed.words[0], guard, actor=surroundings.actor(), environ=os.environ, pid=os.getpid())
+    confirming.confirm(parsed.words[0], guard, actor=surroundings.actor(), pid=os.getpid())
     if parsed.flag("json"):
         line({"format": 1, "execution": parsed.words[0], "confirmed": True})
     else:

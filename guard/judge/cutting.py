@@ -5,7 +5,7 @@ what would bring the way in back. `CUTS` holds the rules with commands that each
 them.
 """
 
-from guard.judge import cutpaths
+from guard.judge import cutpaths, paths
 from guard.judge.levels import R0
 from guard.judge.states import (
     ONLY_LATER,
@@ -305,8 +305,9 @@ def cuts(judge: "Judge", planned: "list[Item]") -> "list[Cut]":
 
 
 def _is_saved(path: str, planned: "list[Item]") -> bool:
+    """Whether a file comes back; of what holds credentials no snapshot keeps the content."""
     whole = path.rstrip("/")
-    return any(
+    return not paths.secret(path) and any(
         kind not in (SERVICE, STATE) and (whole == name.rstrip("/") or (whole + "/").startswith(name.rstrip("/") + "/"))
         for kind, name in planned
     )

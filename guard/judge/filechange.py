@@ -6,6 +6,7 @@ person's own rules about `tee` that raise a level count here too.
 
 from guard.judge import paths
 from guard.judge.classify import Judged
+from guard.judge.cutting import Cut
 from guard.judge.engine import Judge
 from guard.judge.levels import R2
 from guard.judge.policy import decide
@@ -43,6 +44,11 @@ class JudgedChange(Judged):
     @property
     def inputs(self) -> "tuple[PlanItem, ...]":  # type: ignore[override]
         return ()
+
+    @property
+    def cuts(self) -> "tuple[Cut, ...]":
+        found = super().cuts
+        return tuple(Cut(cut.why, False) for cut in found) if self._way_back == "no" else found
 
     @property
     def reversible(self) -> str:  # type: ignore[override]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from dataclasses import replace
 
 import pytest
 
 import core
 import execution
-from acting import deadman
+from acting import confirming, deadman
 from guard.errors import CannotRun, NotPermitted
-from guard.hands.connection import connection_of
+from guard.hands.connection import Connection
 from guard.ledger import claims
 from guard.ledger.plans import snapshot_plan
 from guard.types import Actor, Outcome, PlanItem, Profile, Request, Status
@@ -38,8 +37,18 @@ def armed_change(guard, file, seconds):
     guard.ledger.begin(request, core.check("touch x", cwd="/"), profile=Profile.NONE, enforced="none", execution=run)
     file.write_text("changed")
     execution.record_after(snapshot, guard)
+    deadman.change_ended(run, guard)
     guard.ledger.end(run, Outcome(Status.SUCCEEDED, execution=run, exit_code=0))
     return armed
+
+
+def connection(guard, *, since_s=1.0, text="192.0.2.1 50001 192.0.2.2 22", is_live=True, is_own=False):
+    return Connection(1, guard.clock.boot_s() + since_s, text, is_live, is_own)
+
+
+def come_in_by(monkeypatch, connection, inside=""):
+    monkeypatch.setattr("guard.hands.connection.connection_of", lambda pid: connection)
+    monkeypatch.setattr("guard.hands.connection.multiplexer_of", lambda pid: inside)
 
 
 def kinds(guard):
@@ -58,7 +67,7 @@ def test_unconfirmed_change_is_taken_back_once_by_a_process_of_its_own(guard, tm
     assert deadman.ended_as(armed.execution, guard) == claims.FIRED
     assert kinds(guard).count("rollback_planned") == 1
     with pytest.raises(NotPermitted, match="settled already: fired"):
-        deadman.confirm(armed.execution, guard, actor=Actor.PERSON, environ={"SSH_CONNECTION": "x"}, pid=os.getpid())
+        confirming.confirm(armed.execution, guard, actor=Actor.PERSON, pid=os.getpid())
 
 
 def test_change_that_outlasts_the_wait_is_taken_back_again_when_it_has_ended(guard, tmp_path):
@@ -98,35 +107,58 @@ def test_confirmed_change_stays(guard, tmp_path, monkeypatch):
     file = tmp_path / "f"
     file.write_text("before")
     armed = armed_change(guard, file, 30)
-    connection = type("Connection", (), {"opened_at_s": time.time() + 1})()
-    monkeypatch.setattr("guard.hands.connection.connection_of", lambda pid: connection)
-    deadman.confirm(
-        armed.execution, guard, actor=Actor.PERSON, environ={"SSH_CONNECTION": "192.0.2.1 50001 192.0.2.2 22"}, pid=1
-    )
+    come_in_by(monkeypatch, connection(guard))
+    confirming.confirm(armed.execution, guard, actor=Actor.PERSON, pid=os.getpid())
     until(lambda: not deadman.is_alive(armed))
     assert file.read_text() == "changed"
     assert kinds(guard)[-1] == deadman.CONFIRMED
 
 
-@pytest.mark.parametrize(
-    ("actor", "opened", "environ", "why"),
-    [
-        (Actor.AGENT, 1, {"SSH_CONNECTION": "other"}, "only a person"),
-        (Actor.PERSON, None, {"SSH_CONNECTION": "other"}, "no ssh connection"),
-        (Actor.PERSON, 1, {}, "no ssh connection"),
-        (Actor.PERSON, -60, {"SSH_CONNECTION": "other"}, "opened before the change ended"),
-        (Actor.PERSON, 1, {"SSH_CONNECTION": CONNECTION}, "opened before the change ended"),
-    ],
-)
-def test_no_other_word_confirms(actor, opened, environ, why, guard, tmp_path, monkeypatch):
+NOT_CONFIRMING = {
+    "an agent": ({"actor": Actor.AGENT}, "only a person"),
+    "a console": ({"none": True}, "no ssh connection"),
+    "tmux": ({"none": True, "inside": "tmux"}, "belongs to tmux"),
+    "what does not stand": ({"is_live": False}, "no ssh connection that stands"),
+    "the old one": ({"since_s": -60}, "opened before the change ended"),
+    "the same one": ({"text": CONNECTION}, "opened before the change ended"),
+    "this machine": ({"is_own": True}, "from this machine itself"),
+}
+
+
+@pytest.mark.parametrize("way", NOT_CONFIRMING)
+def test_no_other_word_confirms(way, guard, tmp_path, monkeypatch):
+    more, why = NOT_CONFIRMING[way]
+    actor, inside = more.pop("actor", Actor.PERSON), more.pop("inside", "")
     file = tmp_path / "f"
     file.write_text("before")
     armed = armed_change(guard, file, 60)
-    connection = None if opened is None else type("Connection", (), {"opened_at_s": time.time() + opened})()
-    monkeypatch.setattr("guard.hands.connection.connection_of", lambda pid: connection)
+    come_in_by(monkeypatch, None if more.pop("none", False) else connection(guard, **more), inside)
     with pytest.raises(NotPermitted, match=why):
-        deadman.confirm(armed.execution, guard, actor=actor, environ=environ, pid=os.getpid())
+        confirming.confirm(armed.execution, guard, actor=actor, pid=os.getpid())
     assert deadman.ended_as(armed.execution, guard) == ""
+    deadman.stand_down(armed.execution, guard)
+    until(lambda: not deadman.is_alive(armed))
+
+
+def test_whoever_always_comes_through_this_machine_confirms_through_it(guard, tmp_path, monkeypatch):
+    guard = replace(guard, connection="127.0.0.1 40000 127.0.0.1 22")
+    file = tmp_path / "f"
+    file.write_text("before")
+    armed = armed_change(guard, file, 60)
+    come_in_by(monkeypatch, connection(guard, is_own=True))
+    confirming.confirm(armed.execution, guard, actor=Actor.PERSON, pid=os.getpid())
+    assert deadman.ended_as(armed.execution, guard) == claims.CONFIRMED
+    until(lambda: not deadman.is_alive(armed))
+
+
+def test_a_change_whose_end_nobody_could_record_is_confirmed_by_nothing(guard, tmp_path, monkeypatch):
+    monkeypatch.setattr(deadman, "change_ended", lambda execution, guard: None)
+    file = tmp_path / "f"
+    file.write_text("before")
+    armed = armed_change(guard, file, 60)
+    come_in_by(monkeypatch, connection(guard))
+    with pytest.raises(NotPermitted, match="has not ended yet"):
+        confirming.confirm(armed.execution, guard, actor=Actor.PERSON, pid=os.getpid())
     deadman.stand_down(armed.execution, guard)
     until(lambda: not deadman.is_alive(armed))
 
@@ -150,7 +182,7 @@ def test_one_of_many_claims_wins(guard):
 
 def test_without_a_saved_state_nothing_runs(guard):
     guard = replace(guard, target=FakeTarget())
-    plan = snapshot_plan([PlanItem("state", "network")], cwd="/")
+    plan = snapshot_plan([PlanItem("state", "network")], cwd="/", leave_out=["network"])
     snapshot = execution.snapshot(plan, guard, cwd="/")
     with pytest.raises(CannotRun, match="could not be taken back"):
         deadman.arm("e-22222222222", snapshot, 60, plan, guard)
@@ -158,14 +190,38 @@ def test_without_a_saved_state_nothing_runs(guard):
 
 
 @pytest.mark.parametrize(
-    ("command", "connection", "seconds"),
-    [("nft flush ruleset", CONNECTION, 120), ("nft flush ruleset", "", 0), ("touch /srv/x", CONNECTION, 0)],
+    ("command", "connection", "seconds", "said"),
+    [
+        ("nft flush ruleset", CONNECTION, 120, ["taken back by itself"]),
+        ("nft flush ruleset", "", 0, []),
+        ("touch /srv/x", CONNECTION, 0, []),
+        ("bash fw.sh", CONNECTION, 0, ["nothing is known that could bring it back"]),
+        ("bash fw.sh", "", 0, []),
+        ("pkill sshd", CONNECTION, 0, ["the ssh server's processes"]),
+        ("nft -f f; pkill sshd", CONNECTION, 120, ["taken back by itself", "the ssh server's processes"]),
+    ],
 )
-def test_on_by_default_over_ssh_and_only_for_what_can_cut_it(command, connection, seconds, guard):
+def test_on_by_default_over_ssh_and_only_for_what_can_cut_it(command, connection, seconds, said, guard):
     guard = replace(guard, connection=connection)
-    assert deadman.seconds_for(core.check(command, cwd="/"), guard) == seconds
-    assert bool(deadman.words(core.check(command, cwd="/"), guard)) == bool(seconds)
+    assessment = core.check(command, cwd="/")
+    assert deadman.seconds_for(assessment, guard) == seconds
+    words = deadman.words(assessment, guard)
+    assert len(words) == len(said)
+    assert all(part in line for part, line in zip(said, words, strict=True))
 
 
-def test_process_without_an_ssh_server_above_it_has_no_connection():
-    assert connection_of(1) is None
+@pytest.mark.parametrize("spared", [False, True])
+def test_a_file_that_decides_who_comes_in_and_is_not_kept_lets_nothing_run(guard, spared, monkeypatch, tmp_path):
+    name = tmp_path / "sshd_config"
+    name.write_text("before")
+    monkeypatch.setattr("guard.judge.cutpaths.PATHS", (str(name),))
+    beside = tmp_path / "other"
+    beside.write_text("before")
+    plan = snapshot_plan((), cwd="/", files=[str(name), str(beside)], leave_out=[str(name)] if spared else [])
+    snapshot = execution.snapshot(plan, guard, cwd="/")
+    if not spared:
+        assert deadman._not_saved(snapshot, plan, guard) == ""
+        return
+    with pytest.raises(CannotRun, match="left out of what is saved"):
+        deadman.arm("e-22222222222", snapshot, 60, plan, guard)
+    assert deadman.ARMED not in kinds(guard)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import core
+from guard.filechange import FileChange, sha256_of
 from guard.judge import cutpaths, cutting
 from guard.types import Facts
 
@@ -165,3 +166,17 @@ UNITS = {
 def test_with_a_unit_that_makes_rules_or_routes_these_are_saved_too(command):
     plan = core.check(command, cwd="/x").snapshot_plan
     assert {item.object for item in plan if item.kind == "state"} == UNITS[command]
+
+
+@pytest.mark.parametrize("command", ["truncate -s 0 /etc/shadow", "sed -i s/a/b/ /etc/shadow"])
+def test_a_file_of_which_no_snapshot_keeps_the_content_does_not_come_back(command):
+    assert found(command) == {"/etc/shadow, which decides who comes in": False}
+
+
+@pytest.mark.parametrize(
+    ("path", "unkept", "saved"),
+    [("/etc/ssh/sshd_config", False, [True]), ("/etc/ssh/sshd_config", True, [False]), ("/etc/motd", False, [])],
+)
+def test_a_file_change_cuts_off_as_a_command_does(path, unkept, saved):
+    change = FileChange(path, 0o644, "", sha256_of(b""))
+    assert [cut.saved for cut in core.check_file_change(change, unkept=unkept).cuts] == saved
