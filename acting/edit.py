@@ -14,9 +14,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import core
-from acting import own_files, snapshots
+from acting import deadman, own_files, snapshots
 from guard.bound import LIVE, Binding, canonical
-from guard.errors import ApprovalChanged, CannotEdit, SnapshotImpossible, StateError
+from guard.errors import ApprovalChanged, CannotEdit, CannotRun, SnapshotImpossible, StateError
 from guard.filechange import MOST_BYTES, MOST_LINES, FileChange, difference, is_file_change, parsed, sha256_of, text_of
 from guard.ledger.plans import SnapshotPlan
 from guard.saved import FILE, Action, RollbackPlan, State, Step
@@ -25,6 +25,7 @@ from guard.types import Outcome, PlanItem, Profile, RequestKind, Status
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from acting.deadman import Armed
     from acting.world import Guard
     from guard.hands.present import Place, Present
     from guard.saved import BlobWriter, Node
