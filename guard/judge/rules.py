@@ -92,7 +92,8 @@ class Table(Program):
         self.text = text
         self.rule = rule
         self.unknown = unknown
-        """Level of an option that the grammar lacks: default R2 when the program can do harm, else R0."""
+        """Level of an option that the grammar lacks: default R2 when the program can do harm, else R0. `short`: R2 for
+        one of a letter, while a long one (a program may name each language by one) counts by what its name says."""
         self.need = need
         self.effect = effect
         self.check = check
@@ -146,16 +147,25 @@ class Table(Program):
         unknown = self.unknown or (
             "R2" if grammar.dangerous or (self.level and grammar.text) or self.operands == "none" else "R0"
         )
-        if unknown == "R0":
-            found = suspicious(parsed.unknown)
+        words = parsed.unknown
+        if unknown in ("R0", "short"):
+            found = suspicious(words)
             if found is not None:
                 call.note(R2, f"{call.name}.acting-option", found[1], found[0], "law 2")
-            return
-        for word in parsed.unknown:
+            if unknown == "R0":
+                return
+            words = [word for word in words if not word.prefix.startswith("--")]
+        for word in words:
             shown = word.shape
             if shown in ("--help", "--version"):
                 continue
-            call.note(LEVELS[unknown], f"{call.name}.unknown-option", f"{shown} is not a known option", word, "law 2")
+            call.note(
+                R2 if unknown == "short" else LEVELS[unknown],
+                f"{call.name}.unknown-option",
+                f"{shown} is not a known option",
+                word,
+                "law 2",
+            )
 
 
 class Verbs(Program):

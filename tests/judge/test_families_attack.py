@@ -31,6 +31,58 @@ def test_an_option_value_that_names_a_credential_is_a_read_of_it(name):
     assert check(f"{name} --zz-source=/etc/shadow f").level >= Level.R2
 
 
+def _acting_readers() -> "list[str]":
+    """Readers with an option that acts, and a letter of no option that any of them has."""
+    found = []
+    for name in _readers():
+        program = families.load(families.PROGRAMS[name])[name]
+        grammar = program.grammar
+        if grammar.table is None:
+            grammar.compile()
+        if grammar.dangerous:
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("name", _acting_readers())
+def test_a_reader_with_an_option_that_acts_takes_no_short_option_that_it_lacks(name):
+    """An option nobody listed can be one that acts, as well as an ordinary one."""
+    program = families.load(families.PROGRAMS[name])[name]
+    spare = next(letter for letter in "0Yyqj9\u00e9" if f"-{letter}" not in program.grammar.table)
+    if not program.grammar.digits or not spare.isdigit():
+        assert check(f"{name} -{spare} f").level >= Level.R2
+    assert check(f"{name} -- f").level == check(f"{name} f").level
+
+
+OPEN_NAMES = ("ag", "ack", "ack-grep", "pt", "ugrep", "ug")
+"""Searchers with a long option for each language."""
+
+
+@pytest.mark.parametrize("name", _acting_readers())
+def test_long_options_are_closed_where_names_are_not_open(name):
+    level = check(f"{name} --zz-nothing f").level
+    assert level == Level.R0 if name in OPEN_NAMES else level >= Level.R2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ag root {}", "ack root {}", "ugrep -W 3 root {}", "man {}", "man -l {}", "info {}", "shellcheck {}",
+        "shfmt {}", "jsonlint {}", "objdump -t {}", "readelf -e {}", "objdump -x {}", "addr2line -e {} 0", "more -p {}",
+        "most -b {}", "diff -q {} f", "colordiff {} f", "sdiff f {}", "csvsort -r {}", "yamllint -s {}",
+    ],
+)  # fmt: skip
+def test_no_option_in_front_hides_a_file_that_is_shown(command):
+    assert check(command.format("/etc/shadow")).level == Level.R2
+    assert check(command.format("/srv/f")).level == Level.R0
+
+
+@pytest.mark.parametrize("command", ["pkill -l nginx", "killall -l nginx", "pkill -lx nginx", "skill -l u"])
+def test_a_letter_that_elsewhere_lists_keeps_nobody_from_ending_processes(command):
+    assert check(command).level == Level.R2
+    assert check(f"{command.split()[0]} -l").level == Level.R0
+
+
 @pytest.mark.parametrize("verb", ["clean", "push", "commit", "rm", "fetch", "add", "prune"])
 def test_a_dry_run_holds_only_while_nothing_takes_it_back(verb):
     assert dry(verb, _words("--dry-run"))

@@ -188,11 +188,19 @@ PROGRAMS: dict[str, Program] = {
         "libreoffice soffice sox exiftool montage mogrify optipng jpegoptim wkhtmltopdf pdftk qpdf", table(
             "--version!ok --help!ok", operands="data", level="R2",
             text="runs code or writes files in ways that are not read here")),
-    **many("shellcheck shfmt hadolint yamllint", reader("-w,--write!R1 -f,--format: -x,--external-sources",
-            plain=False, operands="data", unknown="R0")),
+    **many("shellcheck shfmt hadolint yamllint", reader("-w,--write!R1 -f,--format: -x,--external-sources "
+            "-a,--check-sourced -C,--color? -e,--exclude: -i,--include: --extended-analysis: --list-optional --norc "
+            "--rcfile: -o,--enable: -P,--source-path: -s --shell: -S,--severity: -V,--version -v -W,--wiki-link-count: "
+            "-h,--help -l,--list --list -d,--diff -n -ln,--language-dialect: -p,--posix -mn,--minify --simplify -bn,"
+            "--binary-next-line -ci,--case-indent -sr,--space-redirects -kp,--keep-padding -fn,--func-next-line "
+            "--indent: --filename: --apply-ignore -tojson,--to-json --find -c,--config --config-file: --config-data: "
+            "--strict --no-warnings --list-files --ignore: --trusted-registry: --failure-threshold: --no-fail "
+            "--no-color --require-label: --strict-labels --disable-ignore-pragma --error: --warning: --info: "
+            "--style: -t,"
+            "--failure-threshold: --file-path-in-report:", plain=False, operands="read")),
     "jsonlint": reader("-q,--quiet -c,--compact -s,--sort-keys -t,--indent: -v,--version -h,--help -C,--comments "
     "-V:,--validate: "
-        "-e,--environment: -S -T -M -i,--in-place!R1 -W --pretty-print -p", plain=False, operands="data", unknown="R2"),
+        "-e,--environment: -S -T -M -i,--in-place!R1 -W --pretty-print -p", plain=False, unknown="R2"),
     **many("pdftotext pdfinfo pdffonts pdfimages identify ffprobe mediainfo", custom(lambda call: _media(call))),
     **many("httpd nginx apache2ctl apachectl caddy haproxy varnishd named unbound dnsmasq postfix exim sshd "
         "cron crond rsyslogd ntpd prometheus alertmanager node_exporter grafana-server traefik envoy "

@@ -84,7 +84,15 @@ PROGRAMS: dict[str, Program] = {
     **many("nstat ifstat lnstat", reader("-d:!R2 -r,--reset!R1 -s,--noupdate -z,--zeros -a,--ignore -j,--json "
     "-p,--pretty "
             "-t: -n -e -h -V -i: -S -l -T -v -b -w -q -A -I", operands="data", unknown="R2")),
-    "ausearch": reader("--checkpoint:!write", operands="data", unknown="R0"),
+    "ausearch": reader("--checkpoint:!write -a,--event: --arch: -c,--comm: --debug -e,--exit: --escape: "
+        "--extra-keys --extra-labels --extra-obj2 --extra-time -f,--file: --format: -ga,--gid-all: "
+        "-ge,--gid-effective: "
+        "-gi,--gid: -h,--help -hn,--host: -i,--interpret -if,--input:!read --input-logs --just-one -k,--key: "
+        "-l,--line-buffered -m,--message: -n,--node: -o,--object: -p,--pid: -pp,--ppid: -r,--raw -sc,--syscall: "
+        "-se,--context: --session: -su,--subject: -sv,--success: -te,--end: -ts,--start: -tm,--terminal: "
+        "-ua,--uid-all: "
+        "-ue,--uid-effective: -ui,--uid: -ul,--loginuid: -uu,--uuid: -v,--version -vm,--vm-name: -w,--word "
+        "-x,--executable: --eoe-timeout:", operands="data"),
     "procinfo": reader("-f -n: -m -a -d -D -b -i -s -v -h -r", operands="data", unknown="R2"),
     **many("hwinfo os-prober rocm-smi ipmitool osqueryi facter", custom(lambda call: _inventory(call))),
     "cpupower": verbs("-c,--cpu: -h,--help -v,--version", "R0 "
@@ -117,8 +125,15 @@ PROGRAMS: dict[str, Program] = {
     "pidstat": reader("-e:!exec -T: -C: -G: -p: -U? -d -D -h -H -I -l -r -R -s -t -u -v -V -w --dec: --human -[0-9]",
         operands="data", unknown="R2"),
     "sar": reader("-o:!write -f: -A -b -B -C -d -F -h -H -I: -m: -n: -p -P: -q -r -R -S -t -u -v -V -w -W -y -z -s? "
-        "-e? -i: -[0-9]", operands="data", unknown="R0"),
-    "dstat": reader("--output:!write", operands="data", unknown="R0"),
+        "-e? -i: -[0-9] -D -j: -x --dec: --dev: --fs: --help --human --iface: --int: --pretty --sadc -Z",
+            operands="data"),
+    "dstat": reader("--output:!write -c,--cpu -C: -d,--disk -D: -g,--page -i,--int -I: -l,--load -m,--mem -n,--net -N: "
+        "-p,--proc -r,--io -s,--swap -S: -t,--time -T,--epoch -y,--sys --aio --fs,--filesystem --ipc --lock --raw "
+        "--socket --tcp --udp --unix --vm --list -a,--all -f,--full -v,--vmstat -h,--help -V,--version --bits --bw "
+        "--blackonwhite --color --nocolor --float --integer --noheaders --noupdate --nomissing --profile --debug "
+        "--top-cpu --top-cpu-adv --top-mem --top-io --top-io-adv --top-bio --top-bio-adv --top-latency --top-oom "
+        "--top-int --top-cputime --proc-count --disk-util --disk-tps --net-packets --cpu24 --cpu-use --freq --thermal "
+        "--battery --nfs3 --nfsd3 --vmstat", operands="data"),
     "top": reader("-b,--batch -n,--iterations: -d,--delay: -p,--pid: -u: -U: -H -i -c -o: -s -S -w? -1 -e: -E: -h "
         "-v -O -l: -F -R -stats: -A", operands="data", unknown="R2"),
     **many("htop btop ctop btm", reader("-d,--delay: -u,--user: -s,--sort-key: -p,--pid: -t,--tree -C,--no-color -M "

@@ -486,19 +486,35 @@ PROGRAMS: dict[str, Program] = {
         "-4 -6 -b -C -I: -r: -t -a -x", operands="data", check=_dns, plain=False, unknown="R2"),
     **many("dig nslookup host kdig delv", reader(
             "-f:!R2 -k:!R2 -y:!secret -b: -p: -t: -c: -q: -x: -4 -6 -i -m -u -v -r -R: -W: -N: -a -C -l!R2 -s "
-            "-w -T -d -D -A -V -h", operands="data", check=_dns, plain=False, unknown="R0")),
-    **many("whois", reader("-h,--host:!R2 -p:!R2 -H -r -a -d -i: -T: -K -R --verbose", operands="data", check=_dns,
-            plain=False, unknown="R0")),
+            "-w -T -d -D -A -V -h -B -E -I -P -U -S -n -e -type: -query: -querytype: -class: -cl: -port: -timeout: "
+            "-retry: -debug -nodebug -d2 -nod2 -recurse -norecurse -vc -novc -domain: -search -nosearch -sil -fail "
+            "-nofail -ndots: -all -set --help --version", operands="data", check=_dns, plain=False)),
+    **many("whois", reader("-h,--host:!R2 -p,--port:!R2 -H -r -a -A -b -B -c -C -d -F -g: -G -i: -I -K -l -L -m -M -q: "
+            "-Q -R -s: -S -t: -T: -v: -x --verbose --no-recursion --help --version", operands="data", check=_dns,
+            plain=False)),
     "arping": reader("-c: -i: -I: -w: -W: -f -q -v -b -D -A!R2 -U!R2 -S:!R2 -s: -P!R2 -V -h -r -R -p -d -0 -a -e -u "
     "-z -T: -t: -C:",
         operands="data", check=_ping, plain=False, unknown="R2"),
     **many("traceroute traceroute6 tcptraceroute", reader(
             "-4 -6 -d -F -f: -g: -I -T -i: -m: -N: -n -p: -t: -l: -w: -z: -q: -r -s: -U -V -A -e -M:!R2 -O: -D -S -E "
-            "--sport: --fwmark: --mtu --back --help", operands="data", check=_ping, plain=False, unknown="R0")),
+            "--sport: --fwmark: --mtu --back --help -P,--protocol: -UL -b -c -x -v --debug --dont-fragment --first: "
+            "--gateway: --icmp --tcp --udp --dccp --udplite --interface: --module:!R2 --max-hops: --sim-queries: "
+            "--port: "
+            "--tos: --flowlabel: --wait: --queries: --source: --sendwait: --extensions --as-path-lookups --version "
+            "--resolve-hostnames --type:", operands="data", check=_ping, plain=False)),
     **many("ping ping6 fping tracepath mtr", reader(
             "-f!R2 --flood!R2 -c,--count,--report-cycles: -i,--interval: -w: -W: -s,--psize: -I: -t: -m: -n "
             "-4 -6 -q -v -r,--report -T -U -p: -M: -Q: -S: -l: -b -A -D -a -h -V -d -F:!read -e -z -N: -o: "
-            "-g: -G: -P:", operands="data", check=_ping, plain=False, unknown="R0")),
+            "-g: -G: -P: -3 -B -C -E -H -J -k: -K: -L -O -R -u,--udp -x,--xml -X: -y:,--ipinfo: -Z,--timeout: "
+            "-j,--json --csv -l,--raw -p,--split -z,--aslookup -b,--show-ips -n,--no-dns -w,--report-wide "
+            "-o,--order: -e,--mpls --address: --first-ttl: --max-ttl: --max-unknown: --tcp --sctp --localport: "
+            "--gracetime: --curses --gtk --displaymode: --interface: --filename:!read --count: --ttl: --timeout: "
+            "--deadline: "
+            "--numeric --quiet --verbose --size: --audible --adaptive --help --version --timestamp --alive --unreach "
+            "--elapsed --stats --addr --vcount: --loop --period: --retry: --reduce: --backoff: --bind --iface: --src: "
+            "--tos: --netdata --outage --random --squiet: --timestamp-format: --check-source --fast-reachable: "
+            "--dontfrag --generate --file:!read --ipv4 --ipv6 --rdns --name --oiface:", operands="data", check=_ping,
+                plain=False)),
     "chronyc": custom(lambda call: _chrony(call)),
     "ntpq": reader("-c,--command: -p,--peers -n,--numeric -4,--ipv4 -6,--ipv6 -w,--wide -d -V,--version -h,--help "
     "-r,--raw "

@@ -297,7 +297,7 @@ PROGRAMS: dict[str, Program] = {
             details={"env": _go_env},
             danger="-w,--w:!R2 -toolexec,--toolexec:!exec -exec,--exec:!exec -vettool,--vettool:!exec "
             "-http,--http?!R2 -overlay,--overlay:!R2 -mod,--mod:!R2 -export,--export!R2 -modfile,--modfile:!R2")),
-    "gofmt": reader("-w!R1 -l -d -e -s -r: -cpuprofile:!write", plain=False, unknown="R0"),
+    "gofmt": reader("-w!R1 -l -d -e -s -r: -cpuprofile:!write -h --help", plain=False),
     **many("composer", verbs("-n -q -v -d,--working-dir:!R2 --no-plugins --no-ansi -h,--help -V,--version",
             "R0 show|info|outdated|search|licenses|diagnose|depends|why|why-not|prohibits|status|suggests|"
             "validate|about|audit|fund|check-platform-reqs|list|help", flags=("helper",))),

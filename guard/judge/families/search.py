@@ -212,6 +212,14 @@ def _ripgrep(call: Call, parsed: Parsed) -> None:
     call.flag("recursive-read", "helper")
 
 
+def _ag(call: Call, parsed: Parsed) -> None:
+    # Which word is the pattern hangs on options that the list leaves open, so each may be a file.
+    for word in parsed.operands:
+        call.reads(word)
+    credentials(call, parsed.operands)
+    call.flag("recursive-read", "helper")
+
+
 def _fd(call: Call) -> None:
     args = list(call.args)
     call.flag("helper")
@@ -271,9 +279,15 @@ PROGRAMS: dict[str, Program] = {
     **many("ag ack ack-grep pt ugrep ug", reader(
             "--pager:!exec -p!ok --output:!exec --filter:!exec --pre: --ackrc:!exec --workers: --decompress "
             "--view:!exec --save-config:!write -Q,--query!R2 --config:!config --ignore-file: --ignore-dir: "
-            "--type-set: --type-add: --type-del: --create-ackrc --passthru --passthrough",
-            operands="data", plain=False, unknown="R0", check=lambda call, parsed: call.flag("recursive-read",
-                "helper"))),
+            "--type-set: --type-add: --type-del: --create-ackrc --passthru --passthrough "
+            "-A? --after? -B? --before? -C? --context? -c,--count -D -f -F,--fixed-strings -g -G: -h,--no-filename "
+            "-H,--with-filename -i,--ignore-case -I,--no-smart-case -k -l,--files-with-matches "
+            "-L,--files-without-matches "
+            "-m: -n,--norecurse,--line-number -o,--only-matching -r,--recurse -R -s -S,--smart-case -t -T -u -U "
+            "-v,--invert-match "
+            "-w,--word-regexp -W: -x -z,--search-zip -0,--null -1 -a,--all-types,--text -b -d -e: -E -P -q,--quiet -j "
+            "-M -N: -O: -y -X -Y -% --match:", operands="data", plain=False, unknown="short",
+            check=_ag)),
     **many("fd fdfind", custom(_fd)),
     "updatedb": custom(lambda call: call.note(R1, "updatedb.run", "writes the file name database")),
 }  # fmt: skip

@@ -290,9 +290,12 @@ PROGRAMS: dict[str, Program] = {
     **many("xfs_growfs resize2fs e2label xfs_admin fstrim e4defrag xfs_fsr debugreiserfs quotaon quotaoff "
         "quotacheck edquota setquota swaplabel fatlabel ntfsresize exfatlabel fsfreeze btrfstune", table("-n!ok",
             operands="data", level="R2", text="changes a file system")),
-    **many("xfs_info dumpe2fs quota repquota e2freefrag filefrag", reader("-i:!R2 -o: -h -b -f -g -x",
+    **many("xfs_info dumpe2fs quota repquota e2freefrag filefrag", reader("-i:!R2 -o: -h -b -f -g -x -a -A "
+            "-B -c -C -e -E -F: -k -l -m -n -O -p -P -q -Q -s,--human-readable -t -u,--user -v,--verbose -V -w -X "
+            "--group "
+            "--project --format: --all --help --version --no-wrap --quiet --raw-grace --show-mntpoint --hide-device",
             operands="data", plain=False, check=lambda call, parsed: call.need("block") if call.name in ("xfs_info",
-                "dumpe2fs", "e2freefrag") else None, unknown="R0")),
+                "dumpe2fs", "e2freefrag") else None)),
     "tune2fs": table("-l!ok", operands="data", unknown="R2",
         check=lambda call, parsed: call.need("block") if parsed.has(
             "-l") and len(parsed.options) == 1 else call.note(R2, "storage.tune", "changes a file system")),
@@ -337,8 +340,12 @@ PROGRAMS: dict[str, Program] = {
         "-d,--debug: -r,--sid: -I,--interface:", operands="none", unknown="R2", check=lambda call, parsed: None if not
         parsed.has("-m") or (call.value(parsed.value("-m") or call.word) in ("session", "node", "iface", "host")) else
         call.note(R2, "storage.iscsi", "looks for targets and records them")),
-    **many("showmount nfsstat nfsiostat mountstats rpcinfo smbstatus cifsiostat lsiscsi", reader("-d!R2 -z!R2",
-            operands="data", plain=False, unknown="R0")),
+    **many("showmount nfsstat nfsiostat mountstats rpcinfo smbstatus cifsiostat lsiscsi", reader("-d!R2 -z!R2 "
+            "-a,--all -b,--brief -B,--byterange -c,--client -e,--exports -f -F -h,--human -j,--json -k -l,--locks -L "
+            "-m,--mounts -n,--numeric -N,--notify -o: -p,--processes -P,--profile -q -r,--rpc -R "
+            "-s,--server,--since: -S "
+            "-t -T: -u: -v,--version -V -2 -3 -4 -[0-9] --help --no-headers --directories --shares --fast --verbose "
+            "--resolve-uids --dec: --nfs --sort: --list: --sleep --zero!R2", operands="data", plain=False)),
     **many("exportfs", table("-v!ok -s!ok", operands="data", unknown="R2",
         check=lambda call, parsed: None if not parsed.operands and
             not parsed.unknown else call.note(R2, "storage.export", "changes what is exported"))),

@@ -150,8 +150,18 @@ def _yq(call: Call, parsed: Parsed) -> None:
         call.note(R1, "yq.in-place", "edits files in place")
 
 
-def _man(call: Call, parsed: Parsed) -> None:
+def _colordiff(call: Call, parsed: Parsed) -> None:
+    # Its configuration may name the program that compares (colordiff(1), diff_cmd).
     call.flag("helper")
+
+
+def _man(call: Call, parsed: Parsed) -> None:
+    """man and info: a name with a slash is a file that is shown, and with `-l` (man) every name is one."""
+    if call.name == "man":
+        call.flag("helper")
+    for word in parsed.operands:
+        if parsed.has("-l") or "/" in (word.value or word.shape):
+            call.reads(word)
 
 
 def _mktemp(call: Call, parsed: Parsed) -> None:
@@ -161,6 +171,10 @@ def _mktemp(call: Call, parsed: Parsed) -> None:
 
 def _less(call: Call, parsed: Parsed) -> None:
     call.flag("helper")
+    if call.name not in ("less", "zless"):
+        # Where a letter takes no value, what stands behind it is a file.
+        for option in parsed.options:
+            call.reads(option.value)
     for word in parsed.operands:
         if word.value is not None and word.value.startswith("+"):
             given = word.value[1:]
@@ -227,6 +241,40 @@ def _miller(call: Call) -> None:
             call.reads(word)
 
 
+_DIFF = (
+    "-l,--paginate!helper -r,--recursive -q,--brief -s,--report-identical-files -c -C: --context? -u -U: --unified? "
+    "-e,--ed -n,--rcs -y,--side-by-side -W,--width: --left-column --suppress-common-lines -p,--show-c-function "
+    "-F,--show-function-line: -L,--label: -t,--expand-tabs -T,--initial-tab --tabsize: --suppress-blank-empty "
+    "--no-dereference -N,--new-file --unidirectional-new-file -P --ignore-file-name-case --no-ignore-file-name-case "
+    "-x,--exclude: -X,--exclude-from:!read -S,--starting-file: --from-file:!read --to-file:!read -i,--ignore-case "
+    "-E,--ignore-tab-expansion -Z,--ignore-trailing-space -b,--ignore-space-change -w,--ignore-all-space "
+    "-B,--ignore-blank-lines -I,--ignore-matching-lines: -a,--text --strip-trailing-cr -D,--ifdef: --line-format: "
+    "--old-group-format: --new-group-format: --unchanged-group-format: --changed-group-format: --old-line-format: "
+    "--new-line-format: --unchanged-line-format: -d,--minimal --horizon-lines: -H,--speed-large-files --color? "
+    "--palette: --normal -h --help -v,--version -[0-9] --binary"
+)
+_BINUTILS = (
+    "--plugin:!exec --debuginfod!net -A,--print-file-name,--arch-specific -B -C,--demangle? "
+    "-D,--dynamic,--disassemble-all,--use-dynamic -E -F,--file-offsets -G,--stabs -H,--help -I -L -M: "
+    "-P,--portability,--process-links -R,--relocated-dump -S,--print-size,--source -T,--dynamic-syms "
+    "-U -V,--version -W? -X -a,--all,--debug-syms,--archive-headers,--addresses -b -c,--archive-index "
+    "-d,--disassemble? -e --headers --debugging --exe:!read -f,--file-headers,--functions "
+    "-g,--extern-only,--section-groups "
+    "-h,--file-header,--section-headers,--sections -i,--info,--inlines,--pretty-print -j -l,--line-numbers,"
+    "--program-headers,--segments -m -n,--numeric-sort,--notes -o -p,--no-sort,--private-headers -r,--reverse-sort,"
+    "--reloc,--relocs -s,--print-armap,--full-contents,--symbols,--syms,--basenames -t --radix: "
+    "-u,--undefined-only,--unwind -v,--version-info -w? -x --all-headers --hex-dump: -z,--disassemble-zeroes,"
+    "--decompress -[0-9] --size-sort --defined-only --synthetic --special-syms --with-symbol-versions --no-demangle "
+    "--no-weak --recurse-limit --no-recurse-limit --ifunc-chars: --just-symbols --format: --quiet --target: --unicode: "
+    "--line-numbers --common --totals --bytes: --encoding: --include-all-whitespace --output-separator: --data "
+    "--section: --adjust-vma: --architecture: --ctf? --ctf-parent: --ctf-strings: --ctf-symbols: --debugging-tags "
+    "--disassembler-color: --disassembler-options: --dwarf? --debug-dump? --dwarf-check --dwarf-depth: --dwarf-start: "
+    "--dynamic-reloc --endian: --file-start-context --include: --insn-width: --no-addresses --show-raw-insn "
+    "--no-show-raw-insn --prefix-addresses --prefix-strip: --prefix: --private: --sframe? --show-all-symbols "
+    "--source-comment? --start-address: --stop-address: --visualize-jumps? --wide --dyn-syms --lto-syms --sym-base: "
+    "--enable-checks --histogram --lint --section-details --string-dump: --silent-truncation -q -k -y"
+)
+
 PLAIN = reader()
 DATA = custom(lambda call: None, plain=True)
 """Words that only mean themselves: `echo --force` deletes nothing."""
@@ -242,8 +290,12 @@ PROGRAMS: dict[str, Program] = {
     **many("gron mdcat", reader("", plain=False, check=lambda call, parsed: _urls(call, parsed))),
     "wdiff": reader("-a,--auto-pager!exec -t,--terminal -l,--less-mode -1 -2 -3 -d,--diff-input -i -n -p -s "
         "-y: -z: -w: -x: -h -v -C -K -o,--output:!write", unknown="R2"),
-    **many("colordiff diffstat", reader("-p:!ok -o:!write", plain=False, unknown="R0")),
-    "diff3": reader("--diff-program:!exec", unknown="R0"),
+    "colordiff": reader(f"{_DIFF} --difftype: --fakeexitcode --no-banner", plain=False, check=_colordiff),
+    "diffstat": reader("-b -c -C -d -D: -e:!write -E -f: -h -k -K -l -m -n: -N: -o:!write -p: -q -r: -R -s -S: -t -T "
+        "-u "
+        "-v -V -w:", plain=False),
+    "diff3": reader("--diff-program:!exec -A,--show-all -e,--ed -E,--show-overlap -m,--merge -T,--initial-tab "
+        "-x,--overlap-only -X -3,--easy-only -i -L,--label: -a,--text --strip-trailing-cr --help -v,--version"),
     **many("cloc scc sloccount", reader(
             "--by-file --by-file-by-lang --diff --git --exclude-dir: --exclude-ext: --exclude-lang: --include-lang: "
             "--include-ext: --json --yaml --csv --xml --md --quiet --progress-rate: --vcs: --fullpath --hide-rate "
@@ -255,12 +307,15 @@ PROGRAMS: dict[str, Program] = {
             "--out:!write --report-file:!write --sql:!write -o,--output:!write", plain=False, operands="data",
             unknown="R2", check=lambda call, parsed: call.flag("helper"))),
     "highlight": table("", level="R1", text="writes what it colours, and a style sheet beside it"),
-    **many("cowsay cowthink", reader("-f:!exec -l -e: -T: -W: -n -b -d -g -p -s -t -w -y", operands="data",
-            plain=False, unknown="R0")),
-    **many("nm strings objdump readelf size addr2line", reader("--plugin:!exec --debuginfod!net", unknown="R0",
-            check=lambda call, parsed: _response_file(call, parsed))),
+    **many("cowsay cowthink", reader("-f:!exec -l -e: -T: -W: -n -b -d -g -p -s -t -w -y -h -r -C:", operands="data",
+            plain=False)),
+    **many("nm strings objdump readelf size addr2line", reader(_BINUTILS, check=_response_file)),
     "fx": table("", operands="data", level="R2", text="runs what it is given as JavaScript"),
-    "sdiff": reader("-o,--output:!write --diff-program:!exec", unknown="R0"),
+    "sdiff": reader("-o,--output:!write --diff-program:!exec -i,--ignore-case -E,--ignore-tab-expansion "
+        "-Z,--ignore-trailing-space -b,--ignore-space-change -W,--ignore-all-space -B,--ignore-blank-lines "
+        "-I,--ignore-matching-lines: --strip-trailing-cr -a,--text -w,--width: -l,--left-column "
+        "-s,--suppress-common-lines -t,--expand-tabs --tabsize: -d,--minimal -H,--speed-large-files --help "
+        "-v,--version"),
     "xmllint": reader("single --output,-output,-o:!write --shell,-shell!exec --noout,-noout --xpath,-xpath: "
         "--format,-format --pretty: --schema,-schema: --relaxng: --dtdvalid: --schematron: --c14n --c14n11 --exc-c14n "
         "--valid --postvalid --html --xmlout --recover --nonet --noent --nowarning --noblanks --nocdata --nodefdtd "
@@ -282,7 +337,7 @@ PROGRAMS: dict[str, Program] = {
         "-A,--show-all --theme: -H: -P --paging:", plain=False, unknown="R2"),
     "tail": reader("-f,--follow? -F -n,--lines: -c,--bytes: -q,--quiet -v,--verbose -s,--sleep-interval: --pid: "
         "--retry -z -[0-9]"),
-    "diff": reader("-l,--paginate!helper -r,--recursive", unknown="R0", check=_diff),
+    "diff": reader(_DIFF, check=_diff),
     "sort": reader("-b,--ignore-leading-blanks -d,--dictionary-order -f,--ignore-case -g,--general-numeric-sort "
         "-i,--ignore-nonprinting -M,--month-sort "
         "-h,--human-numeric-sort -n,--numeric-sort -R,--random-sort --random-source:!read -r,--reverse "
@@ -299,13 +354,17 @@ PROGRAMS: dict[str, Program] = {
         "mountpoint findmnt " "cksum which whereis locate plocate whatis apropos", reader("", operands="data")),
     "ls": reader("", operands="data"),
     "file": reader("-C,--compile!R1 -m,--magic-file: -f,--files-from:!read -z,--uncompress -Z -S -s,--special-files "
-        "-b,--brief -i,--mime -L,--dereference -k -p -r -0 -N -n -F: -e: -P: -v -d -h -l -E", operands="data",
-        unknown="R0", check=lambda call, parsed: [call.reads(word) for word in parsed.operands] and None
+        "-b,--brief -i,--mime -L,--dereference -k,--keep-going -p,--preserve-date -r,--raw -0,--print0 "
+        "-N,--no-pad -n,--no-buffer -F,--separator: -e,--exclude: --exclude-quiet: -P,--parameter: -v,--version "
+        "-d,--debug -h,--no-dereference -l,--list -E -I --mime-type --mime-encoding --extension --apple "
+        "-c,--checking-printout --uncompress-noreport --help", operands="data", check=lambda call,
+            parsed: [call.reads(word) for word in parsed.operands] and None
         if parsed.has("-s") else None),
     "tree": reader("-o:!write -R!R1 -H: -L: -I: -P: --filelimit: --charset: -T: --timefmt: --sort? --fromfile "
         "--gitfile: --infofile: --filesfrom: --prune --noreport --matchdirs --dirsfirst --metafirst --gitignore "
-        "-a -d -l -f -x -p -u -g -s -h -D -F -q -N -Q -r -t -c -U -v -i -A -S -n -C -X -J",
-        operands="data", unknown="R0", check=lambda call, parsed: _listing(call, parsed)),
+        "-a -d -l -f -x -p -u -g -s -h -D -F -q -N -Q -r -t -c -U -v -i -A -S -n -C -X -J --du --si --inodes --device "
+        "--ignore-case --info --nolinks --houtro:!read --hintro:!read --compress: --opt-toggle --help --version",
+        operands="data", check=lambda call, parsed: _listing(call, parsed)),
     "du": reader("--files0-from:!read -X,--exclude-from:!read", operands="data", unknown="R0", check=None),
     "column": reader(""),
     "tee": table("-a,--append -i,--ignore-interrupts -p --output-error? --help --version", operands="data",
@@ -331,22 +390,46 @@ PROGRAMS: dict[str, Program] = {
     "jq": custom(_jq, plain=True),
     "yq": reader("-i,--inplace,--in-place -P,--prettyPrint -r,--raw-output,--unwrapScalar? -o,--output-format: "
         "-p,--input-format: -y,-Y -j -s,--split-exp:!R1 -n,--null-input -N -e,--exit-status -C -M "
-        "-I,--indent: " "-c -S --arg: --from-file: -V --version -h --help -v --no-colors --no-doc", operands="data",
-        check=_yq, unknown="R0", plain=False),
+        "-I,--indent: -c -S --arg: --from-file: -V --version -h --help -v --no-colors --no-doc --verbose --colors "
+        "-a,--ascii-output --expression: -f,--front-matter: --header-preprocess? --string-interpolation? "
+        "--csv-auto-parse? --tsv-auto-parse? --csv-separator: --tsv-separator: --lua-prefix: --lua-suffix: "
+        "--lua-unquoted --lua-globals --properties-separator: --properties-array-brackets "
+        "--xml-attribute-prefix: --xml-content-name: --xml-directive-name: --xml-proc-inst-prefix: --xml-raw-token? "
+        "--xml-keep-namespace? --xml-skip-comments --xml-skip-directives --xml-skip-proc-inst --xml-strict-mode "
+        "--shell-key-separator: --security-disable-env-ops --security-disable-file-ops --yaml-output "
+        "--yaml-roundtrip --width: --indentless-lists --explicit-start --explicit-end --yaml-output-grammar-version: "
+        "--slurp -0,--nul-output", operands="data", check=_yq, plain=False),
     **many("less more most zless zmore pg", reader(
             "-o,--log-file:!write -O,--LOG-FILE:!write -k,--lesskey-file:!exec --lesskey-src:!exec "
             "--save-marks!R1 "
-            "--lesskey-content:!exec -t,--tag: -T,--tag-file: -p: -P: -x: -y: -z: -b: -h: -j: -[0-9]",
-            operands="data", check=_less, plain=False, unknown="R0")),
+            "--lesskey-content:!exec --lesskey-context:!exec -t,--tag: -T,--tag-file: -p,--pattern: -P,--prompt: "
+            "-x,--tabs: -y,--max-forw-scroll: -z,--window: -b,--buffers: -h,--max-back-scroll: -j,--jump-target: "
+            "-[0-9] -? --help -a,--search-skip-screen -A,--SEARCH-SKIP-SCREEN -B,--auto-buffers -c,--clear-screen -C "
+            "-d,--dumb -D,--color: -e,--quit-at-eof -E,--QUIT-AT-EOF -f,--force -F,--quit-if-one-screen "
+            "-g,--hilite-search -G,--HILITE-SEARCH -i,--ignore-case -I,--IGNORE-CASE -J,--status-column "
+            "-K,--quit-on-intr -L,--no-lessopen -m,--long-prompt -M,--LONG-PROMPT -n,--line-numbers "
+            "-N,--LINE-NUMBERS -q,--quiet,--silent -Q,--QUIET,--SILENT -r,--raw-control-chars "
+            "-R,--RAW-CONTROL-CHARS -s,--squeeze-blank-lines -S,--chop-long-lines -u,--underline-special "
+            "-U,--UNDERLINE-SPECIAL -V,--version -w,--hilite-unread -W,--HILITE-UNREAD -X,--no-init -~,--tilde -l -v "
+            "--follow-name --mouse --MOUSE --no-keypad --no-histdups --use-backslash --use-color --wheel-lines: "
+            "--rscroll: --incsearch --line-num-width: --status-line --status-col-width: --file-size --header: --intr: "
+            "--no-search-headers --no-search-header-lines --no-search-header-columns --redraw-on-quit "
+            "--search-options: --exit-follow-on-close --form-feed --modelines: --proc-backspace --PROC-BACKSPACE "
+            "--proc-tab --PROC-TAB --proc-return --PROC-RETURN --no-poll --show-preproc-errors --no-number-headers "
+            "--match-shift: --shift: --max-back-scroll:", operands="data", check=_less, plain=False)),
     "man": reader("-P,--pager:!exec -H,--html?!exec -X? -T? -Z -t -C,--config-file:!config -M,--manpath:!config -k "
-        "-f -a -w -W -K -l -S: -s: -L: -m: -e: -E: -p,--preprocessor:!R2 -r,--prompt:!R2 -R: -u,--update!R1 "
-        "-c,--catman!R1 --help --version", operands="data", check=_man,
-        plain=False, unknown="R0"),
+        "-f -a -w -W -K -l,--local-file -S: -s: -L: -m: -e: -E: -p,--preprocessor:!R2 -r,--prompt:!R2 -R,--recode: "
+        "-u,--update!R1 "
+        "-c,--catman!R1 --help --version -d,--debug -D,--default --warnings? --whatis --apropos --global-apropos "
+        "--where,--path,--location --where-cat --locale: --systems: --sections: --extension: "
+        "-i,--ignore-case -I,--match-case --regex --wildcard --names-only --all --no-subpages -7,--ascii --encoding: "
+        "--no-hyphenation,--nh --no-justification,--nj --troff --troff-device? --gxditview? --ditroff -? --usage",
+        operands="data", check=_man, plain=False),
     "info": reader("-o,--output:!write --restore:!R2 --dribble:!write --init-file:!config --debug: -k,--apropos: "
     "-n,--node: "
         "-f,--file: -a,--all -w,--where,--location --usage -O,--show-options --subnodes --index-search: --vi-keys "
         "-d: -h --help --version --strict-node-location --raw-escapes --no-raw-escapes --speech-friendly",
-        operands="data", plain=False, unknown="R2"),
+        operands="data", plain=False, unknown="R2", check=_man),
     "tldr": reader("-u,--update!R1 -c,--clear-cache!R2 -p,--platform: -L,--language: -l,--list -r,--raw -m,--markdown "
         "-s,--search: -f,--render:!read -q -v,--version -h,--help --color: --linux --osx --short-options "
         "--long-options",
@@ -368,8 +451,17 @@ PROGRAMS: dict[str, Program] = {
         "-F: -l -B: -V: -x: -D:", operands="data", level="R1", text="changes files as a patch says"),
     "mlr": custom(lambda call: _miller(call)),
     "sponge": table("-a", operands="write", level="R1"),
-    **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv", reader("--write-sheets:!R1 --use-sheet-names",
-            unknown="R0", plain=False)),
+    **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv", reader(
+            "--write-sheets:!R1 --use-sheet-names -d,--delimiter: -t,--tabs -q,--quotechar: -u,--quoting: "
+            "-b,--no-doublequote -p,--escapechar: -z,--maxfieldsize: -e,--encoding: -L,--locale: -S,--skipinitialspace "
+            "--blanks --null-value: --date-format: --datetime-format: -H,--no-header-row -K,--skip-lines: "
+            "-v,--verbose -l,--linenumbers --zero -V,--version -h,--help -I,--no-inference -y,--snifflimit: --add-bom "
+            "-n,--names -c,--columns: -C,--not-columns: -x,--delete-empty-rows -r --regex: --reverse -m,--match: -f "
+            "--file:!read --format: -i --invert-match -a,--any-match -k,--key: -s --schema:!read --sheet: --csv --json "
+            "--indent: --lat: --lon: --type --geometry: --crs: --no-bbox --stream --nulls --non-nulls --unique --min "
+            "--max --sum --mean --median --stdev --len --max-precision: --freq --freq-count: --count "
+            "--decimal-format: -G,--no-grouping-separator --max-rows: --max-columns: --max-column-width: "
+            "--no-number-ellipsis --reset-dimensions --encoding-xls: --ignore-case", plain=False)),
     "datamash": reader("", operands="data", plain=False),
     "xsv": verbs("-h,--help --version --list",
         """R0 headers|select|slice|search|count|frequency|stats|table|sort|flatten|sample|join|cat|fmt|input|fixlengths|
