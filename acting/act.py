@@ -173,6 +173,7 @@ class Act:
                 env=child.env,
                 timeout_s=timeout_s,
                 hidden=guard.hidden,
+                masked=assessment.decision.code == "read-masked",
                 cancel=self.cancel,
                 on_output=sink,
             )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from guard.types import Assessment, Enforcement
 
-_OWN_WORDS = ("read", "plain-reader", "level", "cannot-enforce", "privilege", "mode")
+_OWN_WORDS = ("read", "read-masked", "plain-reader", "level", "cannot-enforce", "privilege", "mode")
 """Decision codes whose text holds nothing foreign."""
 _CODES = {Verdict.RUN: 0, Verdict.NEEDS_STAMP: 3, Verdict.REFUSE: 4}
 

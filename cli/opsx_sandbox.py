@@ -25,7 +25,7 @@ def main(parsed: Parsed) -> int:
     canaries = list(try_canaries(shared, [name for name in sandbox.PROFILES if name in measured.profiles]))
     missing = missing_pieces(shared)
     if parsed.flag("json"):
-        line(_as_object(shared.kernel, measured, canaries, missing))
+        line(_as_object(shared, measured, canaries, missing))
     else:
         _tell(shared.kernel, measured, canaries, missing)
     held = bool(measured.profiles) and all(canary.passed for canary in canaries)
@@ -33,8 +33,9 @@ def main(parsed: Parsed) -> int:
 
 
 def _as_object(
-    kernel: sandbox.Kernel, measured: Enforcement, canaries: list[Canary], missing: list[Missing]
+    shared: sandbox.Sandbox, measured: Enforcement, canaries: list[Canary], missing: list[Missing]
 ) -> dict[str, object]:
+    kernel, space, sums = shared.kernel, shared.space(), shared.groups.controls
     return {
         "format": 1,
         "enforced": measured.mechanism,
@@ -58,6 +59,11 @@ def _as_object(
             "landlock_abi": kernel.landlock_abi,
             "seccomp": kernel.seccomp,
             "notify": kernel.notify,
+            "namespaces": space,
+        },
+        "in_sum": {
+            "memory": "memory" in sums,
+            "processes": "pids" in sums,
         },
         "missing": [one._asdict() for one in missing],
     }
@@ -66,17 +72,18 @@ def _as_object(
 def _tell(kernel: sandbox.Kernel, measured: Enforcement, canaries: list[Canary], missing: list[Missing]) -> None:
     how = {
         "strict": f"Landlock (ABI {kernel.landlock_abi}) and seccomp",
+        "userns": "seccomp with a supervisor that answers for each write, and a namespace where a whole tree is read",
         "seccomp": "seccomp alone, with a supervisor that answers for each write",
     }.get(measured.mechanism, "nothing: reads beyond the plainest need approval")
     write(f"reads are held by {how}  [Linux {safe(os.uname().release)}, {kernel.machine or 'unknown machine'}]\n\n")
-    width = max(len(name) for name in sandbox.PROFILES)
+    tried = list(dict.fromkeys(canary.profile for canary in canaries))
+    width = max(len(name) for name in (*sandbox.PROFILES, *tried))
+    for name in tried:
+        passed = [canary.passed for canary in canaries if canary.profile == name]
+        mark = "ok    " if all(passed) else "FAILED"
+        write(f"{mark}  {name:{width}}  {sum(passed)} of {len(passed)} attempts ended as they must\n")
     for name, profile in sandbox.PROFILES.items():
-        tried = [canary for canary in canaries if canary.profile == name]
-        if tried:
-            passed = sum(canary.passed for canary in tried)
-            mark = "ok    " if passed == len(tried) else "FAILED"
-            write(f"{mark}  {name:{width}}  {passed} of {len(tried)} attempts ended as they must\n")
-        else:
+        if name not in tried:
             why = sandbox.missing_for(kernel, profile) or "it was tried, and did not hold"
             write(f"{'absent':6}  {name:{width}}  {why}\n")
     for canary in canaries:

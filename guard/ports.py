@@ -121,6 +121,7 @@ class Target(Protocol):
         env: Mapping[str, str],
         timeout_s: float,
         hidden: Sequence[str] = (),
+        masked: bool = False,
         cancel: Cancel | None = None,
         on_output: Callable[[str, bytes], None] | None = None,
     ) -> RunResult:
@@ -128,6 +129,7 @@ class Target(Protocol):
 
         Args:
             hidden: further paths to mask (the state folder).
+            masked: secret paths have to be closed; where that takes a namespace, it is made, or nothing runs.
             on_output: called from the reading thread with `stdout`/`stderr` and raw bytes as they come.
         Raises:
             CannotRun: no bash, or the folder cannot be entered.

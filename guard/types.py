@@ -214,8 +214,8 @@ class Decision(Value):
     verdict: str
     """A `Verdict`."""
     code: str
-    """What decided: `read` · `plain-reader` · `cannot-enforce` · `privilege` · `egress` · `level` · `law-6` · `mode` ·
-    `frozen`."""
+    """What decided: `read` · `read-masked` · `plain-reader` · `cannot-enforce` · `privilege` · `egress` · `level` ·
+    `law-6` · `mode` · `frozen`."""
     text: str
     forceable: bool
     """Only with `refuse`: a person's forced stamp can turn it into `run`."""

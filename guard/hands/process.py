@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from guard.errors import CannotRun
 from guard.exact import ERROR, NOWHERE, OUT
+from guard.hands.child import Child, Start
 from guard.hands.lifeline import lifeline
 from guard.hands.liveness import process_stat
 from guard.hands.output import Capture
@@ -49,7 +50,7 @@ FEEDER_GRACE_S = 0.5
 """How long the program in front of a pipe may live on when the last one has ended."""
 
 Sink = Callable[[str, bytes], None]
-Spawner = Callable[[Callable[[], "subprocess.Popen[bytes]"]], "subprocess.Popen[bytes]"]
+Spawner = Callable[[Start], Child]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Program:
     """`stdout` (for a program that feeds another: the pipe between them), `stderr` or `nowhere`."""
     stderr: str = ERROR
     spawner: Spawner | None = None
-    """Calls the given function where the child must be started (a sandboxed thread)."""
+    """Starts it where it must be started (in a sandboxed thread, by a helper in a namespace)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class _Child:
         self.mark = secrets.token_hex(8)
         self.leave_nothing = leave_nothing
         self.count_processes = count_processes
-        self.feeder: subprocess.Popen[bytes] | None = None
+        self.feeder: Child | None = None
         self.overrun = overrun
         self.asked_at = time.monotonic()
         self.notes: list[str] = []
@@ -150,7 +151,7 @@ class _Child:
 
     def _start(
         self, program: Program, feeder: Program | None, cwd: str, on_spawn: Callable[[int], None] | None
-    ) -> subprocess.Popen[bytes]:
+    ) -> Child:
         # Descriptors are made here, outside the sandbox: the worker's own opens would be refused or reported.
         opened: list[int] = []
         try:
@@ -160,19 +161,9 @@ class _Child:
             opened.append(nothing)
             places = {OUT: out_write, ERROR: error_write, NOWHERE: nothing}
 
-            def spawn(one: Program, stdin: int, places: Mapping[str, int]) -> subprocess.Popen[bytes]:
-                def start() -> subprocess.Popen[bytes]:
-                    return subprocess.Popen(
-                        list(one.argv),
-                        stdin=stdin,
-                        stdout=places[one.stdout],
-                        stderr=places[one.stderr],
-                        cwd=cwd,
-                        env={**one.env, MARK: self.mark},
-                        start_new_session=True,
-                        close_fds=True,
-                    )
-
+            def spawn(one: Program, stdin: int, places: Mapping[str, int]) -> Child:
+                env = {**one.env, MARK: self.mark}
+                start = Start(one.argv, env, cwd, stdin, places[one.stdout], places[one.stderr])
                 try:
                     process = start() if one.spawner is None else one.spawner(start)
                 except OSError as error:
@@ -345,7 +336,7 @@ class _Child:
             return
         with contextlib.suppress(subprocess.TimeoutExpired):
             if feeder.wait(grace_s) not in (0, -signal.SIGPIPE):
-                code = feeder.returncode
+                code = feeder.wait()
                 self.notes.append(f"the program in front of the pipe ended with {code if code >= 0 else 128 - code}")
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):

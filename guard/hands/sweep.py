@@ -12,6 +12,8 @@ from guard.hands.liveness import process_stat
 
 MARK = "OPSAGENT_RUN"
 """In each command's environment: the execution's own random name."""
+HELPERS: set[int] = set()
+"""Processes of ours that start others and are under a filter themselves: never taken for what a run left."""
 
 
 def any_children() -> bool:
@@ -70,7 +72,7 @@ def survivors(mark: str, session: int, *, alone: bool) -> tuple[list[int], list[
     table = dict(_processes())
     found: set[int] = set()
     for pid, fields in table.items():
-        if pid == me or (int(fields[1]) != me and int(fields[3]) != session):
+        if pid == me or pid in HELPERS or (int(fields[1]) != me and int(fields[3]) != session):
             continue
         if int(fields[3]) == session or _has_mark(pid, wanted) or (alone and filter_count(pid) > own_filters >= 0):
             found.add(pid)

@@ -2,8 +2,9 @@
 
 Usage: python attempt_probe.py SCRATCH [LAYER…] (inside its own mount, network, host name, ipc and process
 namespaces, in which the scratch is a file system of its own). Without a layer: outside, and inside with all of them.
-With layers: inside with each of those alone, `capabilities` being there always; `observe`, `netadm` and `block` stand
-for those profiles.
+With layers: inside with each of those alone, `capabilities` being there always (`namespace`: read-only in a user
+namespace, `mounts`: without one); `observe`, `netadm` and `block` stand for those profiles; `userns` is all that holds
+without Landlock.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from guard.errors import SandboxUnavailable
+from guard.hands import sandbox
 from guard.hands.environment import build_environment
 from guard.hands.process import Program, run_child
-from guard.hands.sandbox import PROFILES, Sandbox, landlock, seccomp, worker
+from guard.hands.sandbox import PROFILES, Sandbox, landlock, seccomp, space, worker
 from guard.hands.sandbox.kernel import probe
 from guard.hands.sandbox.report import Notes
 from guard.hands.targets.local import LocalTarget
@@ -131,6 +133,11 @@ class Scene:
         while not os.path.lexists(fd9):
             time.sleep(0.002)
         self.env["VICTIM"] = str(self.victim.pid)
+        for listener in self.listeners:  # a full queue would look like a refusal
+            if listener.type == socket.SOCK_DGRAM:
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        listener.recv(64, socket.MSG_DONTWAIT)
         self.refresh_ipc()
 
     def fingerprint(self) -> list[str]:
@@ -202,20 +209,26 @@ class NoRules:
 def only(layer: str):
     """A sandbox in which this layer alone, beside the capabilities, holds what is started."""
     kernel, load, build, prove = probe(), seccomp.load, landlock.build, worker.prove
+    plan, kinds = space.SpaceWorker._plan, sandbox.KINDS
     if layer in ("capabilities", "landlock"):
         kernel = dataclasses.replace(kernel, notify=False)
         seccomp.load = lambda *arguments, notify: -1
         worker.prove = lambda *arguments: None
     if layer == "capabilities":
         landlock.build = lambda *arguments, **more: NoRules()
-    if layer == "seccomp":
+    if layer in ("seccomp", *SPACES):
         kernel = dataclasses.replace(kernel, landlock_abi=0)
+    if layer in SPACES:
+        sandbox.KINDS = (space.MOUNT,) if layer.startswith("mounts") else (space.USER,)
+    if layer in ("namespace", "mounts"):
+        space.SpaceWorker._plan = lambda self, helper: {**plan(self, helper), "filter": ""}
     made = Sandbox(kernel)
     try:
         yield made
     finally:
         made.close()
         seccomp.load, landlock.build, worker.prove = load, build, prove
+        space.SpaceWorker._plan, sandbox.KINDS = plan, kinds
 
 
 def is_contained(attempt: Attempt) -> bool:
@@ -224,11 +237,18 @@ def is_contained(attempt: Attempt) -> bool:
     return os.geteuid() == 0 or not attempt.unproven
 
 
-def in_layer(scene: Scene, attempt: Attempt, made: Sandbox, profile: str) -> bool | None:
+SPACES = ("namespace", "mounts", "userns", "mounts and filter")
+
+
+def in_layer(scene: Scene, attempt: Attempt, made: Sandbox, profile: str, *, masked: bool) -> bool | None:
     """Whether it had an effect; None where the profile cannot be held by that layer."""
     try:
         bound = made.worker(
-            profile, ports=[int(scene.env["OPEN_PORT"])], hidden=[str(scene.state)], home=str(scene.home)
+            profile,
+            ports=[int(scene.env["OPEN_PORT"])],
+            hidden=[str(scene.state)],
+            home=str(scene.home),
+            masked=masked,
         )
     except SandboxUnavailable:
         return None
@@ -262,7 +282,9 @@ def main() -> None:
             exact = name in PROFILES
             with only("" if exact else name) as made:
                 report[name] = {
-                    attempt.name: in_layer(scene, attempt, made, name if exact else attempt.profile)
+                    attempt.name: in_layer(
+                        scene, attempt, made, name if exact else attempt.profile, masked=name in SPACES
+                    )
                     for attempt in ATTEMPTS
                     if (attempt.profile == Profile.LOCAL if exact else is_contained(attempt))
                 }

@@ -52,6 +52,56 @@ EVERY_LAYER = (
     "kernel log, consumed",
 )
 """The capabilities alone stop it, and so do the others beside them."""
+NAMESPACE_LEAVES = (
+    "fifo write",
+    "lease",
+    "kill",
+    "kill probe",
+    "kill the group",
+    "kill all",
+    "tgkill",
+    "pidfd signal",
+    "queued signal",
+    "thread of ours",
+    "thread of ours by group",
+    "thread of ours by queue",
+    "thread of ours by descriptor",
+    "thread of ours by owner",
+    "write into another",
+    "limits of another",
+    "user namespace",
+    "clone into a user namespace",
+    "clone3 into a user namespace",
+    "io_uring",
+    "user faults",
+    "kernel key",
+    "message queue",
+    "system v segment",
+    "system v segment of another",
+    "system v semaphore of another",
+    "system v semaphore set",
+    "system v message of another",
+    "system v removal",
+    "32-bit call",
+    "daemon socket",
+    "datagram socket",
+    "datagram through a pair",
+    "abstract socket",
+    "own abstract socket",
+    "short abstract socket",
+    "tcp connection",
+    "tcp listener",
+    "udp",
+    "netlink to other programs",
+    "tcp from bus",
+    "datagram from bus",
+    "abstract socket from bus",
+    "listener from bus",
+)
+"""What read-only mounts and closed paths say nothing about: pipes and sockets in the tree, other processes, IPC. What
+holds there is the filter and its supervisor, which is why there is no namespace without them."""
+LEFT_WITHOUT_LANDLOCK = ("abstract socket from bus",)
+"""What filter, supervisor and namespace together leave open, and say (`unlimited`)."""
 LANDLOCK_ALONE = (
     "state",
     "state through root",
@@ -153,11 +203,19 @@ AMONG_EQUALS = {
 
 
 def stopping(name: str) -> str:
-    """The layers that stop an attempt alone: letters of Capabilities, Landlock, Seccomp; `?`: cannot be held by it."""
-    if name in NEEDS_LANDLOCK:
-        return NEEDS_LANDLOCK[name]
+    """The layers that stop an attempt alone: letters of Capabilities, Landlock, Seccomp, a user Namespace with what is
+    mounted in it, Mounts without one; `?`: cannot be held by it."""
     if name in NO_LAYER:
         return ""
+    without = "" if name in NAMESPACE_LEAVES else "NM"
+    if name == "limits of another":
+        without = "M"  # those with the same user and other groups are others, for this
+    return _among_three(name) + ("??" if name in NEEDS_LANDLOCK else without)
+
+
+def _among_three(name: str) -> str:
+    if name in NEEDS_LANDLOCK:
+        return NEEDS_LANDLOCK[name]
     if name in EVERY_LAYER:
         return "CLS"
     return "L" if name in LANDLOCK_ALONE else "S" if name in SECCOMP_ALONE else "LS"

@@ -14,7 +14,7 @@ import tempfile
 import pytest
 
 from tests.hands.attempts import ATTEMPTS
-from tests.hands.layers import AMONG_EQUALS, OPEN_IN_OBSERVE, stopping
+from tests.hands.layers import AMONG_EQUALS, LEFT_WITHOUT_LANDLOCK, NO_LAYER, OPEN_IN_OBSERVE, stopping
 
 PROBE = pathlib.Path(__file__).with_name("attempt_probe.py")
 NAMESPACES = ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount-proc"]
@@ -127,7 +127,8 @@ def test_what_was_refused_is_listed_with_its_path(report):
         assert any(each.startswith(seen) for each in tried[name]["inside"][2]), (name, tried[name]["inside"])
 
 
-LAYERS = {"C": "capabilities", "L": "landlock", "S": "seccomp"}
+LAYERS = {"C": "capabilities", "L": "landlock", "S": "seccomp", "N": "namespace", "M": "mounts"}
+WITHOUT_LANDLOCK = ("userns", "mounts and filter")
 EXACT = ("observe", "netadm", "block")
 
 
@@ -136,7 +137,7 @@ def by_layer():
     """Every attempt against each layer alone, and inside each profile for one program, tried once."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="attempts-", dir="/tmp"))
     folder.chmod(0o755)
-    yield report_in(folder, os.geteuid(), *LAYERS.values(), *EXACT)
+    yield report_in(folder, os.geteuid(), *LAYERS.values(), *EXACT, *WITHOUT_LANDLOCK)
     shutil.rmtree(folder)
 
 
@@ -152,8 +153,33 @@ def test_each_layer_alone_stops_what_the_table_says(by_layer):
         assert found == {attempt.name: stopping(attempt.name) for attempt in ATTEMPTS}
         return
     # An ordinary user can do less to begin with: no layer may let through what it stops for root.
-    wanted = {attempt.name: set(AMONG_EQUALS.get(attempt.name, stopping(attempt.name))) - {"C"} for attempt in ATTEMPTS}
-    assert {name: got for name, got in found.items() if not wanted[name] <= set(got)} == {}
+    for attempt in ATTEMPTS:
+        wanted = set(AMONG_EQUALS.get(attempt.name, stopping(attempt.name))) - {*"CM"}
+        assert wanted <= set(found.get(attempt.name, wanted)), attempt.name
+
+
+def through_without_landlock(tried):
+    return {name for name, effect in tried.items() if effect} - set(NO_LAYER)
+
+
+@pytest.mark.guarantee("G-R0-KERNEL")
+@pytest.mark.parametrize("held_by", WITHOUT_LANDLOCK)
+def test_without_landlock_a_namespace_and_the_filter_let_nothing_through_unsaid(by_layer, held_by):
+    if held_by != "userns" and os.geteuid() != 0:
+        assert set(by_layer[held_by].values()) == {None}  # only root has mount namespaces without a user namespace
+        return
+    assert through_without_landlock(by_layer[held_by]) == set(LEFT_WITHOUT_LANDLOCK)
+
+
+@pytest.mark.guarantee("G-R0-KERNEL")
+def test_so_it_is_for_a_user_without_rights():
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="attempts-", dir="/tmp"))
+    folder.chmod(0o755)
+    try:
+        report = report_in(folder, uids()[-1], "userns")
+    finally:
+        shutil.rmtree(folder)
+    assert through_without_landlock(report["userns"]) == set(LEFT_WITHOUT_LANDLOCK)
 
 
 @pytest.mark.guarantee("G-R0-ONE-RIGHT")

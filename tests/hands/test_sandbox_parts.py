@@ -1,4 +1,4 @@
-"""The parts of the sandbox one by one: filter programs, supervisor, scratch, cgroup, liveness, canaries."""
+"""The parts of the sandbox one by one: filter programs, supervisor, scratch, liveness, canaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from guard.errors import SandboxUnavailable
 from guard.hands import liveness
 from guard.hands.environment import build_environment
-from guard.hands.sandbox import PROFILES, Sandbox, cgroup, scratch, seccomp, syscalls, worker
+from guard.hands.sandbox import PROFILES, Sandbox, pool, scratch, seccomp, syscalls, worker
 from guard.hands.sandbox import profiles as table
 from guard.hands.sandbox.kernel import TABLES, Kernel, probe
 from guard.hands.sandbox.report import Notes
@@ -221,9 +221,9 @@ def test_a_supervisor_and_its_worker_end_when_they_are_let_go():
 
 def test_workers_are_bounded(tmp_path):
     sandbox = Sandbox(probe())
-    for number in range(worker.Pool.LIMIT + 3):
+    for number in range(pool.Pool.LIMIT + 3):
         sandbox.worker("local", hidden=[str(tmp_path / str(number))])
-    assert len(sandbox._pool._workers) == worker.Pool.LIMIT
+    assert len(sandbox._pool._workers) == pool.Pool.LIMIT
     sandbox.close()
 
 
@@ -345,22 +345,9 @@ class TestScratch:
         )
         subprocess.run([sys.executable, "-c", code, str(ROOT), str(tmp_path)], check=True)
         assert list(tmp_path.glob("opsagent-*")) == []
-        assert list(pathlib.Path(cgroup.ROOT).glob("opsagent-*-dead")) == []
 
 
 class TestProcessCounting:
-    def test_a_pids_group_is_made_for_root_where_there_is_one(self):
-        group = cgroup.make_pids_group()
-        if os.geteuid() or not os.path.exists(f"{cgroup.ROOT}/tasks"):
-            assert group is None
-            return
-        assert pathlib.Path(group.folder, "pids.max").read_text() == f"{cgroup.MAX_THREADS}\n"
-        group.remove()
-        assert not os.path.exists(group.folder)
-
-    def test_without_a_hierarchy_there_is_none(self, tmp_path):
-        assert cgroup.make_pids_group(str(tmp_path)) is None
-
     def test_a_run_with_too_many_processes_is_ended_by_counting(self, monkeypatch):
         from guard.hands import process
 

@@ -71,6 +71,14 @@ def test_without_landlock_a_read_of_a_whole_tree_is_asked_about():
     assert _verdict("grep -rn x .", enforcement=seccomp) == ("needs_stamp", "cannot-enforce")
 
 
+def test_a_namespace_closes_what_a_read_of_a_whole_tree_must_not_see():
+    space = Enforcement(("local", "bus", "observe", "netadm", "block"), "userns", 0, True)
+    assert _verdict("git status", enforcement=space) == ("run", "read")
+    assert _verdict("grep -rn x .", enforcement=space) == ("run", "read-masked")
+    # Of the profiles with one right more, none can be in it.
+    assert _verdict("curl -s http://127.0.0.1/x", enforcement=space)[0] == "needs_stamp"
+
+
 def test_the_bus_is_open_only_beside_plain_readers():
     assert check("sudo systemctl status nginx | grep Active").profile == Profile.BUS
     assert check("docker ps | sort").profile == Profile.BUS

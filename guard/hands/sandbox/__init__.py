@@ -10,11 +10,13 @@ import threading
 from collections.abc import Sequence
 
 from guard.errors import SandboxUnavailable
-from guard.hands.sandbox.cgroup import make_pids_group
+from guard.hands.sandbox.cgroup import find_groups
 from guard.hands.sandbox.kernel import TABLES, Kernel, probe
+from guard.hands.sandbox.pool import Pool
 from guard.hands.sandbox.profiles import PROFILES, UNCONFINED, SandboxProfile
 from guard.hands.sandbox.scratch import Scratch
-from guard.hands.sandbox.worker import Pool, Worker, WorkerKey
+from guard.hands.sandbox.space import HELD_BY_SPACE, KINDS
+from guard.hands.sandbox.worker import Worker, WorkerKey
 from guard.types import NO_ENFORCEMENT, Enforcement
 
 __all__ = ["PROFILES", "UNCONFINED", "Kernel", "Sandbox", "measure", "missing_for", "probe"]
@@ -26,10 +28,14 @@ class Sandbox:
     def __init__(self, kernel: Kernel | None = None, scratch: Scratch | None = None) -> None:
         self.kernel = kernel if kernel is not None else probe()
         self.scratch = scratch if scratch is not None else Scratch()
-        self.pids = make_pids_group()
-        self._pool = Pool(self.kernel, self.pids)
+        self.groups = find_groups()
+        """Where a run's memory and number of processes can be limited in sum."""
+        self._pool = Pool(self.kernel)
         self._lock = threading.Lock()
         self._measured: Enforcement | None = None
+        self._space: str | None = None
+        self.no_space_because = ""
+        """Why no namespace could be made, once that was tried."""
 
     def profile(self, name: str) -> SandboxProfile:
         """The profile's data. Raises SandboxUnavailable when this kernel cannot hold it."""
@@ -53,9 +59,23 @@ class Sandbox:
         reopened: Sequence[str] = (),
         home: str = "",
         syslog: bool = False,
+        masked: bool = False,
     ) -> Worker:
-        """A bound worker for this profile. Raises SandboxUnavailable."""
+        """A bound worker for this profile.
+
+        Args:
+            masked: secret paths have to be closed. With Landlock they always are; without, a namespace has to do it.
+        Raises: SandboxUnavailable.
+        """
         profile = self.profile(name)
+        space = ""
+        if masked and not self.kernel.landlock_abi:
+            space = self.space() if name in HELD_BY_SPACE else ""
+            if not space:
+                raise SandboxUnavailable(
+                    f"secret paths cannot be closed in the {name} sandbox here: no Landlock, and no namespace",
+                    hint="approve the command to run it without a sandbox; opsx sandbox doctor says more",
+                )
         key = WorkerKey(
             name,
             tuple(sorted(set(ports))) if profile.ports else (),
@@ -63,9 +83,30 @@ class Sandbox:
             tuple(sorted(set(reopened))),
             home.rstrip("/"),
             self.scratch.writable,
-            syslog,
+            syslog and not space,
+            space,
         )
         return self._pool.worker(key, profile, self.scratch)
+
+    def space(self) -> str:
+        """The kind of namespace (`space.KINDS`) that can be made here, "" for none; tried once, 50 ms where Landlock is
+        missing."""
+        if self._space is None:
+            self._space = "" if self.kernel.landlock_abi else self._try_spaces()
+        return self._space
+
+    def _try_spaces(self) -> str:
+        if not self.kernel.namespaces or missing_for(self.kernel, PROFILES["local"]):
+            return ""
+        for kind in KINDS:
+            key = WorkerKey("local", (), (), (), "", self.scratch.writable, syslog=False, space=kind)
+            try:
+                self._pool.worker(key, PROFILES["local"], self.scratch)
+            except SandboxUnavailable as error:
+                self.no_space_because = self.no_space_because or error.message
+                continue
+            return kind
+        return ""
 
     def measure(self) -> Enforcement:
         """Installs one worker of each profile, lets it try to break out, and remembers the answer."""
@@ -85,7 +126,7 @@ class Sandbox:
             reports = reports and worker.reports
         if not held:
             return NO_ENFORCEMENT
-        mechanism = "strict" if self.kernel.landlock_abi else "seccomp"
+        mechanism = "strict" if self.kernel.landlock_abi else "userns" if self.space() else "seccomp"
         return Enforcement(held, mechanism, self.kernel.landlock_abi, reports)
 
     def close(self) -> None:

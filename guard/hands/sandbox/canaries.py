@@ -17,13 +17,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
 from guard.errors import SandboxUnavailable
+from guard.hands.child import Child, Start
 from guard.hands.process import Program, run_child
 from guard.hands.sandbox import PROFILES, Sandbox
 from guard.hands.sandbox import canary_probe as probe
 from guard.hands.sandbox.canary_probe import ALLOWED, STOPPED
 from guard.hands.sandbox.report import Notes
 from guard.hands.sandbox.scratch import cache_places
-from guard.hands.sandbox.worker import Spawn
+from guard.hands.sandbox.space import HELD_BY_SPACE
 from guard.types import Profile
 
 EVERYWHERE = ("read_a_file", "write_to_null", "write_in_the_private_folder")
@@ -36,7 +37,10 @@ LEFT: dict[str, tuple[str, ...]] = {
 }
 """Profile → what it leaves beside that; everything else has to be stopped."""
 BY_LANDLOCK_ALONE = ("see_the_files_of_a_process", "read_what_is_hidden", "open_a_terminal")
-"""Reads. Without Landlock nothing is said about them: they change nothing, and what follows is asked about."""
+"""Reads. Without Landlock nothing is said about them but in a namespace: they change nothing, and what reads a whole
+tree is asked about, or run in one."""
+MASKED = " in a namespace"
+"""What is added to the name of a profile whose secret paths a namespace closes."""
 TIME_LIMIT_S = 20.0
 
 
@@ -77,20 +81,23 @@ class Canary:
 
 
 def try_canaries(sandbox: Sandbox, profiles: Iterable[str]) -> Iterator[Canary]:
-    """Tries each attempt in each of the profiles; some 50 ms a profile.
+    """Tries each attempt in each of the profiles, and where there is a namespace for them, in that, too; some 50 ms
+    each.
 
     Effects: makes a folder below the temporary one, a process and sockets on the loopback device, all gone at the end.
     """
     with _scene() as scene:
         for profile in profiles:
             yield from _in_profile(sandbox, profile, scene)
+            if profile in HELD_BY_SPACE and sandbox.space():
+                yield from _in_profile(sandbox, profile, scene, masked=True)
 
 
 def expected_in(profile: str, mechanism: str) -> dict[str, str]:
     """Canary → what has to happen to it in this profile, as far as anything has to."""
     left = (*EVERYWHERE, *LEFT.get(profile, ()))
     expected = {name: ALLOWED if name in left else STOPPED for name in probe.names()}
-    if mechanism != "strict":
+    if mechanism == "seccomp":
         for name in BY_LANDLOCK_ALONE:
             del expected[name]
     if os.geteuid() != 0:
@@ -99,27 +106,28 @@ def expected_in(profile: str, mechanism: str) -> dict[str, str]:
     return expected
 
 
-def _in_profile(sandbox: Sandbox, profile: str, scene: Scene) -> Iterator[Canary]:
+def _in_profile(sandbox: Sandbox, profile: str, scene: Scene, *, masked: bool = False) -> Iterator[Canary]:
+    label = profile + MASKED if masked else profile
     before = _state_of(scene.folder)
     try:
-        mechanism, seen = _seen_inside(sandbox, profile, scene)
+        mechanism, seen = _seen_inside(sandbox, profile, scene, masked=masked)
     except SandboxUnavailable as error:
-        mechanism, seen = "none", {}
+        mechanism, seen = "strict", {}
         why = f"not tried: {error.message}"
     else:
         why = "not tried: the program that tries it did not answer"
     for name, expected in expected_in(profile, mechanism).items():
-        yield Canary(profile, name, expected, seen.get(name, why))
+        yield Canary(label, name, expected, seen.get(name, why))
     # Whatever was said inside: outside, nothing may be different.
     changed = _state_of(scene.folder) != before
-    yield Canary(profile, "leave_a_change_behind", STOPPED, ALLOWED if changed else STOPPED)
+    yield Canary(label, "leave_a_change_behind", STOPPED, ALLOWED if changed else STOPPED)
 
 
-def _seen_inside(sandbox: Sandbox, profile: str, scene: Scene) -> tuple[str, dict[str, str]]:
-    worker = sandbox.worker(profile, ports=[int(scene.port)], hidden=[scene.hidden])
+def _seen_inside(sandbox: Sandbox, profile: str, scene: Scene, *, masked: bool) -> tuple[str, dict[str, str]]:
+    worker = sandbox.worker(profile, ports=[int(scene.port)], hidden=[scene.hidden], masked=masked)
     notes = Notes(limited=True)
 
-    def spawn(start: Spawn) -> subprocess.Popen[bytes]:
+    def spawn(start: Start) -> Child:
         return worker.spawn(start, notes)
 
     folder = sandbox.scratch.new_run()
@@ -142,8 +150,7 @@ def _seen_inside(sandbox: Sandbox, profile: str, scene: Scene) -> tuple[str, dic
         found = json.loads(ended.stdout.text)["canaries"]
     except (ValueError, KeyError, TypeError):
         found = {}
-    mechanism = "strict" if worker.mechanism == "strict" or not PROFILES[profile].landlock else "seccomp"
-    return mechanism, found
+    return worker.mechanism if PROFILES[profile].landlock else "strict", found
 
 
 @contextmanager

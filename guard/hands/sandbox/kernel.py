@@ -70,6 +70,9 @@ class Kernel:
     """A filter can hand a call to a supervisor (Linux 5.0), so that refusals are reported."""
     machine: str = ""
     """`x86_64` or `aarch64`; anything else has no table."""
+    namespaces: bool = False
+    """Making user and mount namespaces is worth a try; whether they can be made is known when one was
+    (`space.py`). Only used without Landlock."""
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -94,6 +97,7 @@ def probe() -> Kernel:
         seccomp=_has_action(numbers, 0x00050000),
         notify=_has_action(numbers, SECCOMP_RET_USER_NOTIF),
         machine=machine,
+        namespaces=os.path.exists("/proc/self/ns/mnt"),
     )
 
 

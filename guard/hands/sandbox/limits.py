@@ -18,13 +18,29 @@ class Limits:
     """Beyond what runs on the machine at the start: RLIMIT_NPROC counts all of a user's."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """Limits of all processes of a run together, where a control group can hold them (`cgroup.py`)."""
+
+    memory_bytes: int
+    """Cached file contents count, and go first."""
+    threads: int = 1024
+
+
 def default_limits() -> Limits:
     """Half of the memory, at most 4 GiB and at least 512 MiB, of private writable memory per process."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Limits(data_bytes=max(512 << 20, min(4 << 30, memory // 2)))
 
 
+def run_limits() -> RunLimits:
+    """Half of the memory, at most 8 GiB and at least 512 MiB."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return RunLimits(memory_bytes=max(512 << 20, min(8 << 30, memory // 2)))
+
+
 LIMITS = default_limits()
+RUN_LIMITS = run_limits()
 
 
 def threads_on_machine() -> int:
@@ -36,9 +52,9 @@ def threads_on_machine() -> int:
         return 0
 
 
-def set_limits(pid: int, limits: Limits = LIMITS) -> None:
-    """Sets them on a process that is stopped in its first intercepted call. Raises OSError."""
-    for kind, wanted in (
+def wanted_limits(limits: Limits = LIMITS) -> tuple[tuple[int, int], ...]:
+    """(resource of setrlimit(2), value) as of now."""
+    return (
         # One byte, not 0: only this value also stops a dump into a program (core(5), "piping core dumps").
         (resource.RLIMIT_CORE, 1),
         # Not RLIMIT_AS: Go, Java and V8 reserve far more addresses than they use.
@@ -46,7 +62,12 @@ def set_limits(pid: int, limits: Limits = LIMITS) -> None:
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_NOFILE, limits.descriptors),
         (resource.RLIMIT_NPROC, threads_on_machine() + limits.more_processes),
-    ):
+    )
+
+
+def set_limits(pid: int, limits: Limits = LIMITS) -> None:
+    """Sets them on a process that is stopped in its first intercepted call. Raises OSError."""
+    for kind, wanted in wanted_limits(limits):
         _, hard = resource.prlimit(pid, kind)
         value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.prlimit(pid, kind, (value, value))

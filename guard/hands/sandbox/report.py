@@ -14,6 +14,7 @@ import os
 import select
 import struct
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from guard.hands.liveness import process_stat
@@ -96,6 +97,8 @@ class Notes:
     dropped: int = 0
     limited: bool = False
     """The process limits were set before the command's own code ran."""
+    place: Callable[[int], None] | None = None
+    """Puts a process where it belongs (its control group), before its own code runs. Raises nothing."""
 
     def add(self, operation: str, path: str) -> None:
         key = (operation, path)
@@ -113,11 +116,12 @@ class Notes:
 class Supervisor:
     """One listener, one thread. `register` and `forget` are called by the runs."""
 
-    def __init__(self, kernel: Kernel, listener: int, scratch: str | None, *, sends: str = "") -> None:
+    def __init__(self, kernel: Kernel, listener: int, scratch: str | None, *, sends: str = "", helper: int = 0) -> None:
         """
         Args:
             kernel: what holds the worker; without Landlock, the supervisor decides about each write itself.
             sends: what is seen to when the worker's commands send something (`SandboxProfile.sends`).
+            helper: a process that starts them instead of a thread of ours, which they must not signal either.
         """
         self._names = {number: name for name, number in kernel.numbers.items()}
         self._continued = {kernel.numbers[name] for name in ("open", "openat", *REPORTED) if name in kernel.numbers}
@@ -136,6 +140,7 @@ class Supervisor:
             self._flags_at = opens
         self._sends = {kernel.numbers[name] for name in (*SENDS, *OUTPUTS)} if sends else set()
         self._only_questions, self._sends_to_kernel = sends == QUESTIONS, sends == TO_THE_KERNEL
+        self._helper = helper
         self._listener = listener
         self._scratch = scratch
         self._runs: dict[int, Notes] = {}
@@ -251,10 +256,15 @@ class Supervisor:
         if os.path.exists(f"/proc/self/task/{pid}"):
             return []
         leader, notes = self._run_of(pid)
-        if leader and not notes[0].limited:
+        if leader and notes[0].place is not None:
             for process in {pid, leader}:
-                set_limits(process)
-            notes[0].limited = True
+                notes[0].place(process)
+            notes[0].place = None
+        if leader and not notes[0].limited:
+            with contextlib.suppress(OSError):  # then the run says so; what is refused is noted all the same
+                for process in {pid, leader}:
+                    set_limits(process)
+                notes[0].limited = True
         return notes
 
     def _note(self, pid: int, name: str, arguments: tuple[int, ...], answer: Answer, notes: list[Notes]) -> None:
@@ -348,7 +358,7 @@ class Supervisor:
         target = signed(arguments[0])
         if target == 0:
             return True
-        if target == -1 or os.path.exists(f"/proc/self/task/{abs(target)}"):
+        if abs(target) in (1, self._helper) or os.path.exists(f"/proc/self/task/{abs(target)}"):
             return False
         try:
             return os.getsid(abs(target)) == os.getsid(pid)

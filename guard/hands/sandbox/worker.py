@@ -7,20 +7,18 @@ stays unbound and reads, times out and kills. The thread proves that it is bound
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import errno
 import os
 import queue
 import socket
-import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guard.errors import SandboxUnavailable
+from guard.hands.child import Child, Start
 from guard.hands.sandbox import landlock, seccomp
-from guard.hands.sandbox.cgroup import PidsGroup
 from guard.hands.sandbox.kernel import (
     CAP_DAC_READ_SEARCH,
     CAP_SYSLOG,
@@ -35,10 +33,10 @@ from guard.hands.sandbox.profiles import SandboxProfile
 from guard.hands.sandbox.report import Notes, Supervisor
 from guard.hands.sandbox.scratch import Scratch
 
+NO_LISTENER = (errno.EBUSY, errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS)
+"""Why a filter with a listener is not to be had where one without may be."""
 INSTALL_LIMIT_S = 10.0
 """A worker takes 2 to 5 ms; a file system that hangs must not hold up more than this."""
-
-Spawn = Callable[[], "subprocess.Popen[bytes]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,8 @@ class WorkerKey:
     syslog: bool
     """CAP_SYSLOG is kept. Only where the kernel's log is restricted and the command speaks of it: the same
     capability opens /proc/kmsg, which consumes what it reads."""
+    space: str = ""
+    """Which namespace its commands are started in (`space.py`); "": this process's own."""
 
 
 class Retired(Exception):
@@ -65,9 +65,7 @@ class Retired(Exception):
 class Worker:
     """One bound thread and its supervisor."""
 
-    def __init__(
-        self, kernel: Kernel, key: WorkerKey, profile: SandboxProfile, scratch: Scratch, pids: PidsGroup | None
-    ) -> None:
+    def __init__(self, kernel: Kernel, key: WorkerKey, profile: SandboxProfile, scratch: Scratch) -> None:
         """Installs it. Raises SandboxUnavailable; nothing ran then."""
         self.key = key
         self.reports = kernel.notify
@@ -81,17 +79,7 @@ class Worker:
         self._supervisor: Supervisor | None = None
         self._scratch = key.scratch
         self._closed_folder = scratch.programs
-        self._pids = pids
-        if kernel.landlock_abi:
-            masks = find_masks(key.hidden, key.home)
-            self.reach = landlock.reach_around(
-                masks.present, [path for path in masks.candidates if path not in masks.present]
-            )
-            if profile.devices:
-                self.reach.watch("/dev")
-        else:
-            self.reach = landlock.Reach(())  # nothing is closed, so nothing goes stale
-        self.masked = tuple(path for path in self.reach.masked if path not in key.reopened)
+        self.reach, self.masked = self._reach()
         try:
             self._install()
         except (OSError, KeyError, ValueError) as error:
@@ -100,6 +88,17 @@ class Worker:
                 f"the {key.profile} sandbox could not be installed: {error}",
                 hint="opsx sandbox doctor shows what this kernel can enforce",
             ) from error
+
+    def _reach(self) -> tuple[landlock.Reach, tuple[str, ...]]:
+        """(when it goes stale, what is closed)."""
+        key = self.key
+        if not self._kernel.landlock_abi:
+            return landlock.Reach(()), ()  # nothing is closed, so nothing goes stale
+        masks = find_masks(key.hidden, key.home)
+        reach = landlock.reach_around(masks.present, [path for path in masks.candidates if path not in masks.present])
+        if self._profile.devices:
+            reach.watch("/dev")
+        return reach, tuple(path for path in reach.masked if path not in key.reopened)
 
     def _install(self) -> None:
         kernel, key = self._kernel, self.key
@@ -143,8 +142,6 @@ class Worker:
         proven: queue.SimpleQueue[BaseException | None],
     ) -> None:
         try:
-            if self._pids is not None:
-                self._pids.take(threading.get_native_id())
             no_new_privileges()
             if os.geteuid() == 0:
                 keep = {CAP_DAC_READ_SEARCH, *self._profile.capabilities} | ({CAP_SYSLOG} if self.key.syslog else set())
@@ -178,9 +175,9 @@ class Worker:
             code = seccomp.program(self._kernel, self._profile, notify=self.reports, worker=ours)
             return seccomp.load(self._kernel, code, notify=self.reports)
         except OSError as error:
-            if error.errno != errno.EBUSY or not self.reports:
+            if error.errno not in NO_LISTENER or not self.reports:
                 raise
-        # Somebody above us listens already (we run inside a sandbox): refuse without a report.
+        # Somebody above us listens already (we run inside a sandbox), or forbids it: refuse without a report.
         self.reports = False
         code = seccomp.program(self._kernel, self._profile, notify=False, worker=ours)
         return seccomp.load(self._kernel, code, notify=False)
@@ -189,11 +186,9 @@ class Worker:
         """Whether it still stands for what is on disk, and its supervisor lives."""
         return (self._supervisor is None or self._supervisor.is_alive()) and self.reach.is_current()
 
-    def spawn(self, start: Spawn, notes: Notes) -> subprocess.Popen[bytes]:
+    def spawn(self, start: Start, notes: Notes) -> Child:
         """Starts a process inside the sandbox and waits for its exec.
 
-        Args:
-            start: calls subprocess.Popen with ready-made descriptors, start_new_session and no preexec_fn.
         Raises:
             CannotRun: the program or folder cannot be used.
             Retired: it takes no more; nothing was started.
@@ -226,11 +221,11 @@ class Worker:
 class _Job:
     """One spawn, handed from a run to the worker."""
 
-    def __init__(self, start: Spawn, notes: Notes, supervisor: Supervisor | None) -> None:
+    def __init__(self, start: Start, notes: Notes, supervisor: Supervisor | None) -> None:
         self._start = start
         self._notes = notes
         self._supervisor = supervisor
-        self._done: queue.SimpleQueue[subprocess.Popen[bytes] | BaseException] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Child | BaseException] = queue.SimpleQueue()
 
     def work(self) -> None:
         # No lock is held across the spawn: vfork stops this thread until the child's exec.
@@ -248,7 +243,7 @@ class _Job:
             supervisor.register(process.pid, self._notes)
         self._done.put(process)
 
-    def result(self) -> subprocess.Popen[bytes]:
+    def result(self) -> Child:
         found = self._done.get()
         if isinstance(found, BaseException):
             raise found
@@ -298,38 +293,3 @@ def _attempts(
 
 def _ignore(_result: int) -> None:
     """Makes a call with a result an attempt."""
-
-
-class Pool:
-    """The workers of one process: made when first needed, replaced when stale, the least used ones dropped."""
-
-    LIMIT = 8
-
-    def __init__(self, kernel: Kernel, pids: PidsGroup | None) -> None:
-        self._kernel = kernel
-        self._pids = pids
-        self._lock = threading.Lock()
-        self._workers: dict[WorkerKey, Worker] = {}
-        self._owner = os.getpid()
-
-    def worker(self, key: WorkerKey, profile: SandboxProfile, scratch: Scratch) -> Worker:
-        """A usable worker. Raises SandboxUnavailable."""
-        with self._lock:
-            if self._owner != os.getpid():  # after a fork the threads are gone
-                self._workers, self._owner = {}, os.getpid()
-            worker = self._workers.pop(key, None)
-            if worker is not None and not worker.is_usable():
-                worker.retire()
-                worker = None
-            if worker is None:
-                worker = Worker(self._kernel, key, profile, scratch, self._pids)
-            self._workers[key] = worker  # last place: most recently used
-            while len(self._workers) > self.LIMIT:
-                self._workers.pop(next(iter(self._workers))).retire()
-            return worker
-
-    def close(self) -> None:
-        with self._lock, contextlib.suppress(RuntimeError):
-            for worker in self._workers.values():
-                worker.retire()
-            self._workers = {}

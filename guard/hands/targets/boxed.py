@@ -7,19 +7,20 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from guard.errors import SandboxUnavailable
 from guard.exact import PROGRAMS, Exact, read_exact
+from guard.hands.child import Child, Start
 from guard.hands.process import BASH_ARGUMENTS, Ended, Program, Spawner, run_child
 from guard.hands.sandbox import PROFILES, Sandbox
+from guard.hands.sandbox.cgroup import RunGroup
 from guard.hands.sandbox.limits import LIMITS, set_limits, threads_on_machine
 from guard.hands.sandbox.masks import reopened
 from guard.hands.sandbox.report import Notes
 from guard.hands.sandbox.scratch import cache_places, overrun_of
-from guard.hands.sandbox.worker import Retired, Spawn, Worker
+from guard.hands.sandbox.worker import Retired, Worker
 from guard.ports import Cancel
 from guard.types import Interference, Profile
 
@@ -50,6 +51,7 @@ class Boxed:
         ports: Sequence[int],
         env: Mapping[str, str],
         hidden: Sequence[str],
+        masked: bool = False,
     ) -> None:
         """Raises SandboxUnavailable: the profile does not hold here, or is not for this command. Nothing ran."""
         self._sandbox = sandbox
@@ -59,10 +61,13 @@ class Boxed:
         self._ports = ports
         self._env = dict(env)
         self._hidden = [os.path.realpath(path) for path in hidden]
+        self._masked = masked
         # Before the private cache places come in: those are ours, and masked by nothing.
         self._opened = reopened(env)
         self._folder: str | None = None
         self._used: list[tuple[Worker, Notes]] = []
+        self._group: RunGroup | None = None
+        self._told: list[str] = []
         self._exact: Exact | None = None
         self._program = ""
         if PROFILES[profile].exact:
@@ -78,6 +83,9 @@ class Boxed:
         if self._folder is not None:
             self._env |= cache_places(self._folder)
         started: list[int] = []
+        with contextlib.suppress(OSError):
+            self._group = sandbox.groups.new()
+        counted = self._group is not None and "pids" in sandbox.groups.controls
         try:
             feeder, program = self._programs()
             ended = run_child(
@@ -88,7 +96,7 @@ class Boxed:
                 cancel=cancel,
                 on_output=on_output,
                 leave_nothing=True,
-                count_processes=os.geteuid() == 0 and sandbox.pids is None,
+                count_processes=os.geteuid() == 0 and not counted,
                 on_spawn=started.append,
                 overrun=overrun_of(self._folder),
             )
@@ -96,6 +104,8 @@ class Boxed:
             for worker, _ in self._used:
                 for pid in started:
                     worker.forget(pid)
+            if self._group is not None:
+                self._told += self._group.end()
             if self._folder is not None:
                 sandbox.scratch.end_run(self._folder)
         return self._held(ended)
@@ -119,10 +129,37 @@ class Boxed:
         argv = [self._bash, *BASH_ARGUMENTS, text]
         spawner = self._spawner(profile, limited=True)
         worker, notes = self._used[-1]
-        if not worker.reports:
-            argv = _limited_by_shell(argv)
+        if worker.reports:
+            notes.place = self._place
+        else:
+            # What is fed by another program has its input from that, so it cannot wait for ours.
+            waits = self._exact is None
+            argv = _limited_by_shell(argv, waits=waits)
             notes.limited = True
+            spawner = self._behind_a_gate(spawner) if waits else spawner
         return Program(argv, self._env, spawner=spawner)
+
+    def _behind_a_gate(self, spawner: Spawner) -> Spawner:
+        """Starts a shell that waits for the end of its input before it does anything, and places it meanwhile."""
+
+        def spawn(start: Start) -> Child:
+            read, write = os.pipe()
+            try:
+                process = spawner(replace(start, stdin=read))
+                self._place(process.pid)
+                return process
+            finally:
+                os.close(read)
+                os.close(write)
+
+        return spawn
+
+    def _place(self, pid: int) -> None:
+        if self._group is not None:
+            try:
+                self._group.take(pid)
+            except OSError as error:
+                self._told.append(f"memory and processes were not limited in sum: {error.strerror or error}")
 
     def _spawner(self, profile: str, *, limited: bool) -> Spawner:
         """Starts things in a worker of the profile.
@@ -135,7 +172,7 @@ class Boxed:
         place = len(self._used)
         self._used.append((worker, notes))
 
-        def spawn(start: Spawn) -> subprocess.Popen[bytes]:
+        def spawn(start: Start) -> Child:
             while True:
                 try:
                     process = self._used[place][0].spawn(start, notes)
@@ -143,6 +180,7 @@ class Boxed:
                 except Retired:
                     self._used[place] = (self._worker(profile), notes)
             if not limited:
+                self._place(process.pid)
                 notes.limited = True
                 with contextlib.suppress(OSError):  # it has ended already
                     set_limits(process.pid)
@@ -158,6 +196,7 @@ class Boxed:
             reopened=self._opened,
             home=self._env.get("HOME", ""),
             syslog=os.geteuid() == 0 and "dmesg" in self._command and _log_is_restricted(),
+            masked=self._masked,
         )
 
     def _held(self, ended: Ended) -> Held:
@@ -166,7 +205,7 @@ class Boxed:
         found = Notes()
         if self._folder is None:
             found.add("mkdir", "TMPDIR")
-        told = list(ended.notes)
+        told = [*ended.notes, *self._told]
         for _, notes in self._used:
             for operation, path in notes.found:
                 found.add(operation, path)
@@ -181,7 +220,9 @@ class Boxed:
         unlimited = profile.unlimited
         if profile.connect and self._sandbox.kernel.landlock_abi < 6:
             unlimited = (*unlimited, "abstract-unix")
-        closed = () if profile.devices or worker.mechanism != "strict" else ("/dev/*",)
+        if worker.key.space:
+            told.append(_LOOKS_OTHERWISE[os.geteuid() == 0])
+        closed = () if profile.devices or worker.mechanism == "seccomp" else ("/dev/*",)
         return Held(
             ended,
             worker.mechanism,
@@ -190,6 +231,13 @@ class Boxed:
             (*worker.masked, *closed),
             tuple(told),
         )
+
+
+_LOOKS_OTHERWISE = {
+    True: "it ran in a namespace of its own: all mounts look read-only there",
+    False: "it ran in a namespace of its own: all mounts look read-only there, and what others own looks like nobody's",
+}
+"""Whether it was root → what is no fact in the output."""
 
 
 def exact_for(command: str, profile: str) -> Exact:
@@ -203,16 +251,21 @@ def exact_for(command: str, profile: str) -> Exact:
     return exact
 
 
-def _limited_by_shell(argv: list[str]) -> list[str]:
+def _limited_by_shell(argv: list[str], *, waits: bool) -> list[str]:
     """Sets the limits with a first bash that becomes the second, where no supervisor can set them.
 
     One more exec, about 1 ms: the price of not using preexec_fn, which would fork this whole process.
+
+    Args:
+        waits: for the end of its input, before anything else; the second one has none then.
     """
     limits = (
         f"ulimit -c 0; ulimit -d {LIMITS.data_bytes >> 10}; ulimit -f {LIMITS.file_bytes >> 10}; "
         f"ulimit -n {LIMITS.descriptors}; ulimit -u {threads_on_machine() + LIMITS.more_processes}"
     )
-    return [*argv[:-1], f'{limits}; exec {shlex.quote(argv[0])} {shlex.join(BASH_ARGUMENTS)} "$1"', argv[0], argv[-1]]
+    first, nothing = ("read -r; ", " </dev/null") if waits else ("", "")
+    become = f'exec {shlex.quote(argv[0])} {shlex.join(BASH_ARGUMENTS)} "$1"{nothing}'
+    return [*argv[:-1], f"{first}{limits}; {become}", argv[0], argv[-1]]
 
 
 def _log_is_restricted() -> bool:

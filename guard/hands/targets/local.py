@@ -31,7 +31,7 @@ class RunResult:
     duration_ms: int
     profile: str
     enforced: str
-    """`strict`, `seccomp` or `none`."""
+    """`strict`, `userns`, `seccomp` or `none`."""
     interference: tuple[Interference, ...] | None
     unlimited: tuple[str, ...]
     masked: tuple[str, ...]
@@ -64,6 +64,7 @@ class LocalTarget:
         env: Mapping[str, str],
         timeout_s: float,
         hidden: Sequence[str] = (),
+        masked: bool = False,
         cancel: Cancel | None = None,
         on_output: Callable[[str, bytes], None] | None = None,
     ) -> RunResult:
@@ -78,6 +79,8 @@ class LocalTarget:
                 Variables such as KUBECONFIG reopen what they name (`masks.REOPENED_BY`).
             timeout_s: then TERM, KILL after two seconds.
             hidden: absolute paths to mask (the state folder).
+            masked: secret paths have to be closed. Without Landlock this takes a namespace (`userns`), in which mounts
+                and owners look otherwise than they are: only for what reads a whole tree.
             on_output: called in this thread with `stdout` or `stderr` and raw bytes.
         Raises:
             CannotRun: no bash, or the folder cannot be entered. Nothing ran.
@@ -111,7 +114,15 @@ class LocalTarget:
         if profile in UNCONFINED:
             return self._plain(command, cwd, profile, whole, timeout_s, cancel, on_output)
         boxed = Boxed(
-            self._sandbox, self._bash, command, cwd=cwd, profile=profile, ports=ports, env=whole, hidden=hidden
+            self._sandbox,
+            self._bash,
+            command,
+            cwd=cwd,
+            profile=profile,
+            ports=ports,
+            env=whole,
+            hidden=hidden,
+            masked=masked,
         )
         return self._sandboxed(boxed, profile, timeout_s, cancel, on_output)
 

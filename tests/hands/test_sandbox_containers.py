@@ -1,0 +1,73 @@
+"""`opsx sandbox doctor` in surroundings that really forbid something, as root and as a user without rights."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from tests.hands.test_attempts import python_for, uids
+
+CONTAINED = pathlib.Path(__file__).with_name("contained.py")
+ROOT = CONTAINED.parents[2]
+RUN = "import sys; sys.path.insert(0, sys.argv.pop(1)); from cli import opsx; sys.exit(opsx.main(sys.argv[1:]))"
+ALL, NO_NET = {"local", "net", "bus", "observe", "netadm", "block"}, {"local", "bus", "observe", "netadm", "block"}
+
+
+def doctor(uid, forbidden, tmp_path_factory, *options):
+    python = python_for(uid)
+    command = [python, str(CONTAINED), str(uid), forbidden, python, "-c", RUN, str(ROOT), "sandbox", "doctor", *options]
+    home = tmp_path_factory.mktemp("home", numbered=True)
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(home),
+        "OPSAGENT_HOME": str(home / "state"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("uid", uids())
+@pytest.mark.parametrize(
+    ("forbidden", "enforced", "profiles"),
+    [
+        ("nothing", "strict", ALL),
+        ("namespaces", "strict", ALL),
+        ("notify", "strict", {"local", "net", "bus", "block"}),
+        ("landlock", "userns", NO_NET),
+        ("landlock,namespaces", "seccomp", NO_NET),
+        ("landlock,notify", "none", set()),
+        ("seccomp", "none", set()),
+    ],
+)
+def test_what_is_forbidden_is_missing_and_what_is_left_holds(uid, forbidden, enforced, profiles, tmp_path_factory):
+    code, text = doctor(uid, forbidden, tmp_path_factory, "--json")
+    told = json.loads(text)
+    assert told["enforced"] == enforced
+    assert {row["name"] for row in told["profiles"] if row["holds"]} == profiles
+    assert all(set(row) >= {"name", "expected", "passed"} for row in told["canaries"])
+    assert [row for row in told["canaries"] if not row["passed"]] == []
+    assert code == (0 if profiles else 1)
+    by_profile = [row["profile"] for row in told["canaries"]]
+    assert all(by_profile.count(name) >= 15 for name in profiles)
+    assert ("local in a namespace" in by_profile) == (enforced == "userns")
+    pieces = [row["piece"].partition(":")[0] for row in told["missing"]]
+    assert ("Landlock" in pieces) == ("landlock" in forbidden)
+    assert ("a namespace for reads" in pieces) == (enforced == "seccomp")
+    assert ("seccomp user notification" in pieces) == ("notify" in forbidden)
+
+
+def test_in_words_too(tmp_path_factory):
+    code, text = doctor(os.geteuid(), "landlock,namespaces", tmp_path_factory)
+    assert code == 0
+    assert text.startswith("reads are held by seccomp alone, with a supervisor that answers for each write")
+    assert "missing: a namespace for reads: something above us refuses it" in text
+    code, text = doctor(os.geteuid(), "seccomp", tmp_path_factory)
+    assert code == 1
+    assert text.startswith("reads are held by nothing: reads beyond the plainest need approval")
+    assert "missing: seccomp filters" in text
