@@ -27,7 +27,7 @@ SYSTEM_FOLDER = "/etc/opsagent"
 MOST_BYTES = 256 * 1024
 MOST_FILES = 64
 MOST_ENTRIES = 1_000
-TABLES = ("policy", "env", "brains", "hook", "mcp", "pending", "approve", "log")
+TABLES = ("policy", "env", "brains", "hook", "mcp", "pending", "approve", "log", "sessions")
 """What a config.toml may hold; `[brains]` is read by what talks to one (cli.brains_config)."""
 TRUSTED = "trusted-rules"
 """File of the state folder with the digests of rules files that a person trusts, one a line."""

@@ -1,4 +1,4 @@
-"""The tables `[pending]`, `[approve]` and `[log]` of the configuration files, as a `guard.keeping.Keeping`.
+"""`[pending]`, `[approve]`, `[log]` and `[sessions]` of the configuration files, as a `guard.keeping.Keeping`.
 
 A setting that makes approvals stricter is never lost by a fault elsewhere: a file that cannot be used but speaks of a
 signer, or a list of signers that cannot be trusted, leaves a signer whose signature nobody can make.
@@ -23,7 +23,12 @@ ALLOWED_SIGNERS = "allowed_signers"
 NOBODY = "(nobody)"
 """The signer when it is not known who it is to be: no principal can be written so (ssh-keygen(1))."""
 
-KEYS = {"pending": ("notify",), "approve": ("signer", "allowed_signers", "key"), "log": ("keep_days", "keep_mb")}
+KEYS = {
+    "pending": ("notify",),
+    "approve": ("signer", "allowed_signers", "key"),
+    "log": ("keep_days", "keep_mb"),
+    "sessions": ("keep_days",),
+}
 MOST_WORDS = 64
 MOST_DAYS = 36_500
 LEAST_MB = 32
@@ -43,8 +48,8 @@ class Found:
         self._limits: dict[str, int] = {}
 
     def checked(self, table: "dict[str, Any]", path: str, fail: "Fail") -> "Callable[[], None]":
-        """Checks the three tables of one file; what comes back makes them count. Raises what `fail` makes."""
-        pending, approve, log = (_table(table, name, fail) for name in KEYS)
+        """Checks the four tables of one file; what comes back makes them count. Raises what `fail` makes."""
+        pending, approve, log, sessions = (_table(table, name, fail) for name in KEYS)
         notify = pending.get("notify", [])
         if not _are_words(notify):
             raise fail(
@@ -65,20 +70,29 @@ class Found:
         if type(size) is not int or (size and not LEAST_MB <= size <= MOST_MB):
             raise fail(f"[log] keep_mb must be {LEAST_MB} to {MOST_MB:,}; 0 keeps everything")
 
+        limits = {name: log[name] for name in KEYS["log"] if name in log}
+        if "keep_days" in sessions:
+            age = sessions["keep_days"]
+            if type(age) is not int or not 0 <= age <= MOST_DAYS:
+                raise fail(f"[sessions] keep_days must be a whole number up to {MOST_DAYS:,}; 0 keeps all of them")
+            limits["session_days"] = age
+
         def count() -> None:
             if signer:
                 self._sign(signer, places["allowed_signers"], places["key"], path)
-            for name in KEYS["log"]:
-                if name in log:
-                    # Of several limits the one that keeps more: what is gone is gone for good.
-                    known = self._limits.setdefault(name, log[name])
-                    self._limits[name] = max(known, log[name]) if known and log[name] else 0
+            for name, limit in limits.items():
+                # Of several limits the one that keeps more: what is gone is gone for good.
+                known = self._limits.setdefault(name, limit)
+                self._limits[name] = max(known, limit) if known and limit else 0
             self.value = self.value.replace(notify=tuple(notify) or self.value.notify, **self._limits)
 
         return count
 
     def unusable(self, path: str) -> None:
-        """A file that is not used: if it speaks of a signer, approvals need a signature that nobody can make."""
+        """A file that is not used: no conversation goes, since it may say so, and if it speaks of a signer, approvals
+        need a signature that nobody can make."""
+        self._limits["session_days"] = 0
+        self.value = self.value.replace(session_days=0)
         try:
             # O_NONBLOCK: it may be unusable because it is a FIFO, and opening one must not hang.
             with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:

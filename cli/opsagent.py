@@ -21,8 +21,6 @@ VERB_MODULES = {
     "acp": "cli.opsagent_acp",
 }
 """Verb → the module with its `VERB`, imported only when the verb is used."""
-LATER = {"fleet": "fleets"}
-"""Verbs that people try and that come in a later version."""
 
 
 def main(argv: "list[str]") -> int:
@@ -145,7 +143,7 @@ wrong, what was not checked and why, and where to look next. A question that ask
 A text that is piped in beside -p TEXT is read too: its error lines are grouped, and say where to look.
 
 opsagent runbook list|show|test tells what can be checked (opsagent runbook --help).
-opsagent sessions list|show|export|fork|prune is about earlier conversations (opsagent sessions --help).
+opsagent sessions list|show|export|fork|rm|prune is about earlier conversations (opsagent sessions --help).
 opsagent install HOST puts server and hook into Claude Code, Codex or Gemini CLI (opsagent install --help).""",
         codes=(
             "0 answered · 1 no brain could answer · 2 usage · 3 a change needs approval · 4 refused · "
@@ -210,11 +208,6 @@ def _unexpected(word: str) -> Exception:
     from guard.errors import UsageError
 
     shown = ascii(word)[1:-1][:60]
-    if word in LATER:
-        return UsageError(
-            f"{LATER[word]} ({shown}) is not in this version",
-            hint=f"{PROGRAM} --help lists what there is",
-        )
     if word in BY_NAME or word in ALIASES:
         return UsageError(f"{PROGRAM} has no verb {shown}; it is a verb of opsx", hint=f"opsx {shown} --help")
     return UsageError(

@@ -143,6 +143,7 @@ def _rows(settings: config.Settings, brains: choice.Configured, redact: Any, pro
     yield Row("approve.key", keeping.signing_key, _origins(used, ("approve", "key"))[-1:])
     for key in ("keep_days", "keep_mb"):
         yield Row(f"log.{key}", getattr(keeping, key), _origins(used, ("log", key)))
+    yield Row("sessions.keep_days", keeping.session_days, _origins(used, ("sessions", "keep_days")))
     mcp = settings.mcp or McpSettings()
     for key in ("approval", "share_outputs"):
         yield Row(f"mcp.{key}", getattr(mcp, key), _origins(used, ("mcp", key)))

@@ -1,4 +1,4 @@
-"""`opsagent sessions list|show|export|fork|prune`: the conversations that this user has had."""
+"""`opsagent sessions list|show|export|fork|rm|prune`: the conversations that this user has had."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERB = Verb(
     "sessions",
     "cli.opsagent_sessions",
     "list, show, export, copy or delete the conversations that you have had",
-    usage="list | show ID | export ID | fork ID | prune",
+    usage="list | show ID | export ID | fork ID | rm ID… | prune",
     options=(
         Option("json", "print one JSON object"),
         Option("limit", "list: at most N rows, 1..100000 (default 20; with --json all)", value="N"),
@@ -36,8 +36,9 @@ ID is an id from the list, the beginning of one, or `last`. A conversation is ke
 file each (docs/sessions.md); what was run, approved and denied is in the log (opsx executions, opsx audit).
 
 fork copies a conversation so that it can go on in two ways; of a damaged file it copies what stands before the damage.
-prune deletes. Without options the {KEEP} used last stay; with --older-than alone, what is younger; with both, only what
-is neither among the first nor younger goes. A conversation that is open stays.""",
+rm deletes those that are named, prune many: without options the {KEEP} used last stay; with --older-than alone, what is
+younger; with both, only what is neither among the first nor younger goes. A conversation that is open stays.
+By itself one goes when it was not used for a year ([sessions] keep_days in config.toml), and that is said.""",
     codes="0 done · 2 usage, or there is no such conversation · 7 a file is damaged, or the state cannot be used",
 )
 
@@ -46,7 +47,7 @@ _TEXT_COLUMNS = 60
 
 
 def main(parsed: Parsed) -> int:
-    """Runs one of the five."""
+    """Runs one of the six."""
     words = parsed.words
     verbs = {"show": _show, "export": _export, "fork": _fork}
     if words == ["list"] or not words:
@@ -55,10 +56,13 @@ def main(parsed: Parsed) -> int:
     if words == ["prune"]:
         _takes(parsed, "prune", ("json", "keep", "older-than"))
         return _prune(parsed)
+    if len(words) > 1 and words[0] == "rm":
+        _takes(parsed, "rm", ("json",))
+        return _rm(parsed)
     if len(words) == 2 and words[0] in verbs:
         _takes(parsed, words[0], {"show": ("json",), "export": ("json", "format"), "fork": ("json", "turns")}[words[0]])
         return verbs[words[0]](parsed, words[1])
-    raise UsageError("say list, show ID, export ID, fork ID or prune", hint=parsed.help_line())
+    raise UsageError("say list, show ID, export ID, fork ID, rm ID or prune", hint=parsed.help_line())
 
 
 def _takes(parsed: Parsed, action: str, names: tuple[str, ...]) -> None:
@@ -143,11 +147,21 @@ def _fork(parsed: Parsed, which: str) -> int:
     return 0
 
 
+def _rm(parsed: Parsed) -> int:
+    sessions = Sessions.open(Redactor())
+    # Each has to be there before any goes: a mistyped id must not leave half of it done.
+    wanted = [sessions.find(which) for which in parsed.words[1:]]
+    return _deleted(tuple(sessions.delete(one) for one in dict.fromkeys(wanted)), as_object=parsed.flag("json"))
+
+
 def _prune(parsed: Parsed) -> int:
     age_s = _age_s(parsed.value("older-than")) if parsed.value("older-than") else 0
     keep = parsed.whole_number("keep", 0 if age_s else KEEP, low=0, high=1_000_000)
-    gone = Sessions.open(Redactor()).prune(keep=keep, older_than_s=age_s)
-    if parsed.flag("json"):
+    return _deleted(Sessions.open(Redactor()).prune(keep=keep, older_than_s=age_s), as_object=parsed.flag("json"))
+
+
+def _deleted(gone: tuple[str, ...], *, as_object: bool) -> int:
+    if as_object:
         line({"format": 1, "deleted": list(gone)})
         return 0
     for session in gone:

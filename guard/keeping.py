@@ -1,15 +1,18 @@
-"""What a person's configuration says about approvals and records: who is told, who signs, how long the log stays. Pure.
+"""What a person's configuration says about approvals and records: who is told, who signs, how long they stay. Pure.
 
 A frozen value that a shell loads with the policy; the ledger and the hands are given it and read no file themselves.
 """
 
 from guard.types import Value
 
+SESSION_DAYS = 365
+"""How long a conversation stays after it was used last, where nobody says otherwise."""
+
 
 class Keeping(Value):
-    """The tables `[pending]`, `[approve]` and `[log]` of all configuration files together."""
+    """The tables `[pending]`, `[approve]`, `[log]` and `[sessions]` of all configuration files together."""
 
-    __slots__ = ("notify", "signer", "allowed_signers", "signing_key", "keep_days", "keep_mb")
+    __slots__ = ("notify", "signer", "allowed_signers", "signing_key", "keep_days", "keep_mb", "session_days")
     notify: "tuple[str, ...]"
     """An argv that is run once for each new request; () for none."""
     signer: str
@@ -22,6 +25,8 @@ class Keeping(Value):
     """Segments of the log whose last entry is older than this may go; 0 for no such limit."""
     keep_mb: int
     """The oldest segments go while the log is larger than this many MiB; 0 for no such limit."""
+    session_days: int
+    """Conversations that were not used for longer go when another is opened; 0: none ever goes by itself."""
 
     def __init__(
         self,
@@ -31,6 +36,7 @@ class Keeping(Value):
         signing_key: str = "",
         keep_days: int = 0,
         keep_mb: int = 0,
+        session_days: int = SESSION_DAYS,
     ) -> None:
         self.notify = notify
         self.signer = signer
@@ -38,6 +44,7 @@ class Keeping(Value):
         self.signing_key = signing_key
         self.keep_days = keep_days
         self.keep_mb = keep_mb
+        self.session_days = session_days
 
     def as_fields(self) -> "dict[str, object]":
         """The constructor's arguments as JSON holds them, for a process beside this one."""

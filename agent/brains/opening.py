@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from agent.sessions.store import Sessions
     from runbooks.catalogue import Books
 
+SHOWN = 3
+"""Ids of deleted conversations that are named."""
 TIGHTER = 4
 """How often a request that was too long for an unknown window is halved before it is given up."""
 
@@ -88,6 +90,8 @@ def open_conversation(
 
         transcript = Unsaved(RandomIds().new("c"))
         notes = (f"the conversation is not being saved: {sessions.message}",)
+    if not isinstance(sessions, StateError):
+        notes = (*notes, *_let_go(sessions, guard))
     chain = chain_of(links, guard, shell=shell, session=transcript.id, environ=environ, books=books)
     chain.warm()
     conversation = Conversation(
@@ -104,6 +108,22 @@ def open_conversation(
     )
     conversation.start()
     return Opened(conversation, chain, notes, bool(resume))
+
+
+def _let_go(sessions: Sessions, guard: execution.Guard) -> Iterator[str]:
+    """Deletes what was not used for longer than conversations are kept, and says so. The one that is open now stays."""
+    days = guard.policy.keeping.session_days if guard.policy.keeping else 0
+    if not days:
+        return
+    try:
+        gone = sessions.prune(keep=0, older_than_s=days * 86_400.0)
+    except StateError as error:
+        yield f"conversations older than {days} days could not be deleted: {error.message}"
+        return
+    if gone:
+        which = ", ".join(gone[:SHOWN]) + (f" and {len(gone) - SHOWN} more" if len(gone) > SHOWN else "")
+        what = "conversation was" if len(gone) == 1 else "conversations were"
+        yield f"{len(gone)} {what} not used for {days} days and deleted ([sessions] keep_days): {which}"
 
 
 def _moved(header: Header, first: Link, cwd: str) -> Iterator[str]:

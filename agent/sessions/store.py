@@ -234,6 +234,24 @@ class Sessions:
                 summary for name, info in newest if (summary := self._summary(name, info, dir_fd=dir_fd)) is not None
             )
 
+    def delete(self, which: str) -> str:
+        """Deletes one conversation, named as `find` takes it, and returns its id.
+
+        Raises: NoSuchSession. StateBusy: it is open; nothing was deleted. StateError.
+        """
+        session = self.find(which)
+        with self._dir() as dir_fd:
+            held = hold(self._folder, session, dir_fd=dir_fd)
+            try:
+                os.unlink(session + _SUFFIX, dir_fd=dir_fd)
+            except FileNotFoundError:
+                raise _none(f"there is no conversation {session} any more") from None
+            except OSError as error:
+                raise state_error_of(error, f"{session}{_SUFFIX} in {self._folder.path}") from error
+            finally:
+                held.release()
+        return session
+
     def prune(self, *, keep: int = KEEP, older_than_s: float = 0.0) -> tuple[str, ...]:
         """Deletes conversations and returns their ids: those beyond the `keep` used last that are older than so many
         seconds. One that is open stays. Raises StateError."""

@@ -36,13 +36,13 @@ def test_everything_that_can_be_said_arrives_in_the_policy(folder):
         folder,
         '[pending]\nnotify = ["/usr/bin/notify-send", "opsagent"]\n'
         '[approve]\nsigner = "alice@example.org"\nkey = "/home/alice/.ssh/id_ed25519"\n'
-        "[log]\nkeep_days = 90\nkeep_mb = 512\n",
+        "[log]\nkeep_days = 90\nkeep_mb = 512\n[sessions]\nkeep_days = 30\n",
     )
     keeping = surroundings.policy().keeping
     assert keeping.notify == ("/usr/bin/notify-send", "opsagent")
     assert (keeping.signer, keeping.allowed_signers) == ("alice@example.org", SIGNERS)
     assert keeping.signing_key == "/home/alice/.ssh/id_ed25519"
-    assert (keeping.keep_days, keeping.keep_mb) == (90, 512)
+    assert (keeping.keep_days, keeping.keep_mb, keeping.session_days) == (90, 512, 30)
 
 
 def test_nothing_said_keeps_everything_and_asks_for_no_signature(folder):
@@ -51,9 +51,31 @@ def test_nothing_said_keeps_everything_and_asks_for_no_signature(folder):
     assert settings.problems == ()
 
 
+def test_a_file_that_cannot_be_used_may_say_that_conversations_stay_so_none_goes(folder):
+    keeping = written(folder, "[sessions]\nkeep_days = 0\n[policy]\nmode = 'lax'\n").keeping
+    assert keeping is not None and keeping.session_days == 0
+    other = folder / "more.toml"
+    other.write_text("[sessions]\nkeep_days = 7\n")
+    os.chmod(other, 0o600)
+    assert config.load(str(other)).keeping.session_days == 0
+
+
+def test_of_several_ages_the_longer_one_counts(folder):
+    written(folder, "[sessions]\nkeep_days = 60\n[log]\nkeep_days = 9\n")
+    other = folder / "more.toml"
+    for days, counts in ((7, 60), (90, 90), (0, 0)):
+        other.write_text(f"[sessions]\nkeep_days = {days}\n")
+        os.chmod(other, 0o600)
+        keeping = config.load(str(other)).keeping
+        assert (keeping.session_days, keeping.keep_days) == (counts, 9)
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "[sessions]\nkeep_days = -1",
+        "[sessions]\nkeep_days = true",
+        "[sessions]\nkeep = 3",
         "[pending]\nnotify = 'notify-send'",
         "[pending]\nnotify = ['notify-send']",
         "[pending]\nnotify = [7]",

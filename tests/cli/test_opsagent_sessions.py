@@ -188,6 +188,25 @@ def test_prune_deletes_what_is_beyond_and_old(capsys, sessions, session, tmp_pat
     assert len(json.loads(said(capsys, "prune", "--keep", "1", "--json")[0])["deleted"]) == 2
 
 
+def test_rm_deletes_those_that_are_named_and_none_that_is_open(capsys, sessions, session, tmp_path):
+    others = []
+    for number in range(3):
+        transcript = sessions.create(cwd="/")
+        transcript.append(User(str(number)))
+        others.append(transcript)
+    for transcript in others[:2]:
+        transcript.close()
+    first, second, third = (transcript.id for transcript in others)
+    _, err = said(capsys, "rm", first, "c-none", code=2)
+    assert "there is no conversation c-none" in err and len(sessions.listing()) == 4, "all of it or nothing"
+    _, err = said(capsys, "rm", third, code=7)
+    assert "error[state.busy]" in err and len(sessions.listing()) == 4
+    assert said(capsys, "rm", first, first) == (f"{first}\n", "1 deleted\n")
+    assert json.loads(said(capsys, "rm", "--json", second)[0]) == {"format": 1, "deleted": [second]}
+    assert {row.id for row in sessions.listing()} == {session, third}
+    others[2].close()
+
+
 def test_damaged_file_is_in_the_list_and_says_how_to_go_on(capsys, sessions, session, tmp_path):
     file = tmp_path / "state" / "sessions" / f"{session}.jsonl"
     file.write_bytes(file.read_bytes().replace(b"100%", b"001%"))

@@ -230,7 +230,7 @@ def test_options_are_read():
         (["-p", "disk", "--watch", "soon"], "--watch takes a time from 2s"),
         (["-p", "disk", "--watch", "30s", "--json"], "--watch shows text"),
         (["disk"], "does not know what to do with 'disk'"),
-        (["fleet"], "fleets .fleet. is not in this version"),
+        (["fleet"], "does not know what to do with .fleet."),
         (["check"], "it is a verb of opsx"),
         (["exec", "--", "ls"], "opsagent has no verb exec; it is a verb of opsx"),
         (["docter"], "what to do with 'docter'; the nearest is doctor"),
