@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import core
-from guard.types import RequestKind
+from guard.types import NO_FACTS, RequestKind
 
 if TYPE_CHECKING:
     from acting.world import Guard
@@ -37,4 +37,4 @@ def assess(request: Request, guard: Guard) -> Assessment:
 
     first = judge()
     facts = facts_for(first, folder, own_paths=policy.own_paths)
-    return judge(facts=facts) if facts.real_paths else first
+    return first if facts is NO_FACTS else judge(facts=facts)

@@ -358,18 +358,26 @@ BUILTIN = Policy()
 class Facts(Value):
     """Frozen answers to the read-only questions that a command raises. They raise a level, never lower it."""
 
-    __slots__ = ("real_paths", "kinds")
+    __slots__ = ("real_paths", "kinds", "unanswered")
     real_paths: "Mapping[str, str]"
     """Path as written (absolute) → path after following links."""
     kinds: "Mapping[str, str]"
     """Real path → `file` · `dir` · `device` · `fifo` · `socket` · `absent`."""
+    unanswered: "frozenset[str]"
+    """Names that were asked about and of which nothing could be told: what they are is unknown, not harmless."""
 
-    def __init__(self, real_paths: "Mapping[str, str] | None" = None, kinds: "Mapping[str, str] | None" = None) -> None:
+    def __init__(
+        self,
+        real_paths: "Mapping[str, str] | None" = None,
+        kinds: "Mapping[str, str] | None" = None,
+        unanswered: "Iterable[str]" = (),
+    ) -> None:
         self.real_paths = real_paths or {}
         self.kinds = kinds or {}
+        self.unanswered = frozenset(unanswered)
 
     def __hash__(self) -> int:
-        return hash((tuple(sorted(self.real_paths.items())), tuple(sorted(self.kinds.items()))))
+        return hash((tuple(sorted(self.real_paths.items())), tuple(sorted(self.kinds.items())), self.unanswered))
 
 
 NO_FACTS = Facts()

@@ -1,11 +1,12 @@
 """Answers the read-only questions that a command's text raises about this machine: what its paths really are.
 
-Facts raise a level and never lower it, so an answer that does not come (a hung mount) costs nothing but the raise;
-what the text alone says still holds, and the sandbox masks secret files by inode whatever they are called.
+Facts raise a level and never lower it. An answer that does not come (a hung mount, a folder that is closed to us, too
+many names) is a fact as well: what was not looked at may be anything, and whoever judges has to know that.
 """
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import stat
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
 
     from guard.types import Assessment
 
-_MOST_PATHS = 512
-_MOST_LISTED = 64
+_MOST_LISTED = 4_096
 """Names of one pattern that are looked at."""
 _PATIENCE_S = 2.0
 """A stat on a dead network mount never returns; after this long the question is dropped."""
+
+_NOTHING_THERE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP))
+"""Nobody gets behind these, whatever their rights are (path_resolution(7))."""
 
 _KINDS = (
     (stat.S_ISREG, "file"),
@@ -40,36 +43,76 @@ _KINDS = (
 def facts_for(assessment: Assessment, cwd: str, *, own_paths: Iterable[str] = ()) -> Facts:
     """What the paths that an assessment asks about really are, as far as that can be told within two seconds.
 
-    Each is followed as the kernel would: a link before `..` first. A pattern is answered by what it lists, too.
+    Each is followed as the kernel would: a link before `..` first. A pattern is answered by what it lists, too. What
+    is not told in time, or not to us, is in `unanswered`.
 
     Args:
         cwd: against which relative names are read.
         own_paths: opsagent's own places, which may be named through a link themselves.
     """
-    named = [name for name in assessment.questions if name not in ("", "?") and "\0" not in name]
-    wanted = list(dict.fromkeys(named))[:_MOST_PATHS]
+    wanted = dict.fromkeys(name for name in assessment.questions if name not in ("", "?") and "\0" not in name)
     if not wanted:
         return NO_FACTS
-    real_paths: dict[str, str] = {}
-    kinds: dict[str, str] = {}
     # Ours come first: without them the rest says less.
-    asking = threading.Thread(
-        target=_ask, args=([*own_paths, *wanted], cwd, real_paths, kinds), daemon=True, name="facts"
-    )
+    told = _Told([*own_paths, *wanted], cwd, frozenset(own_paths))
+    asking = threading.Thread(target=told.ask, daemon=True, name="facts")
     asking.start()
     asking.join(_PATIENCE_S)
-    return Facts(dict(real_paths), dict(kinds))
+    return told.so_far()
 
 
-def _ask(wanted: list[str], cwd: str, real_paths: dict[str, str], kinds: dict[str, str]) -> None:
-    for name in wanted:
-        path = _written(name, cwd)
-        real_paths[name] = _look(path, kinds)
-        if any(char in name for char in "*?["):
-            home = path[: len(path) - len(name) + 1] if name.startswith("~") else ""
-            for found in islice(glob.iglob(path), _MOST_LISTED):
-                key = "~" + found[len(home) :] if home and found.startswith(home) else found
-                real_paths[key] = _look(found, kinds)
+class _Told:
+    """Answers as they come. One thread asks; the other takes what is there when its patience ends."""
+
+    def __init__(self, wanted: list[str], cwd: str, ours: frozenset[str]) -> None:
+        self._wanted = wanted
+        self._ours = ours
+        self._cwd = cwd
+        self._real_paths: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}
+        self._answered: set[str] = set()
+
+    def ask(self) -> None:
+        """Looks at each name. What one of them raises is no answer to it, and keeps nobody from the others."""
+        for name in self._wanted:
+            try:
+                whole = self._tell(name)
+            except (OSError, ValueError):
+                # Where we cannot go ourselves (root's state, for a user) our own places are where they are named.
+                whole = name in self._ours
+            if whole:
+                self._answered.add(name)
+
+    def so_far(self) -> Facts:
+        """The answers that are there, and for what there is none."""
+        # In this order: what counts as answered has its answer in the copies.
+        answered = self._answered.copy()
+        return Facts(self._real_paths.copy(), self._kinds.copy(), [n for n in self._wanted if n not in answered])
+
+    def _tell(self, name: str) -> bool:
+        """Whether the answer is whole."""
+        path = _written(name, self._cwd)
+        self._real_paths[name] = self._look(path)
+        if not any(char in name for char in "*?["):
+            return True
+        home = path[: len(path) - len(name) + 1] if name.startswith("~") else ""
+        names = list(islice(glob.iglob(path), _MOST_LISTED + 1))
+        for found in names[:_MOST_LISTED]:
+            key = "~" + found[len(home) :] if home and found.startswith(home) else found
+            self._real_paths[key] = self._look(found)
+        return len(names) <= _MOST_LISTED
+
+    def _look(self, path: str) -> str:
+        real = os.path.realpath(path)
+        try:
+            mode = os.lstat(real).st_mode
+        except OSError as error:
+            if error.errno not in _NOTHING_THERE:
+                raise
+            self._kinds[real] = "absent"
+        else:
+            self._kinds[real] = next((name for test, name in _KINDS if test(mode)), "file")
+        return real
 
 
 def _written(name: str, cwd: str) -> str:
@@ -79,14 +122,3 @@ def _written(name: str, cwd: str) -> str:
     if name.startswith("~"):
         return os.path.expanduser(name)
     return os.path.join(cwd, name)
-
-
-def _look(path: str, kinds: dict[str, str]) -> str:
-    real = os.path.realpath(path)
-    try:
-        mode = os.lstat(real).st_mode
-    except (OSError, ValueError):
-        kinds[real] = "absent"
-    else:
-        kinds[real] = next((name for test, name in _KINDS if test(mode)), "file")
-    return real

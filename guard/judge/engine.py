@@ -68,7 +68,7 @@ class Judge:
         self.findings: list[tuple[int, str, str, Span, str]] = []
         self.effects: list[tuple[str, str]] = []
         self.flags: set[str] = set()
-        """`helper` · `options-from-expansion` · `recursive-read` · `egress` · `evaluates` · `terminal` …"""
+        """`helper` · `options-from-expansion` · `recursive-read` · `unseen-read` · `egress` · `evaluates` · `terminal` …"""
         self.plan: list[tuple[str, str]] = []
         self.needs: set[str] = set()
         self.peers: list[tuple[str, int, str]] = []

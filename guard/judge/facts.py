@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from guard.judge.program import Ran
     from guard.types import Facts
 
-MAX_QUESTIONS = 256
+MAX_QUESTIONS = 4_096
+"""So many paths are asked about at the most; a command that names more is not looked at in full."""
 _ASKED = ("read", "secret-read", "write", "delete")
 _LONGEST = 4_096
 """PATH_MAX of Linux: a longer word is no file name."""
@@ -57,6 +58,24 @@ def apply(judge: "Judge", facts: "Facts") -> None:
                 _one(judge, facts, kind, name, real, own, private)
     _above(judge, facts, own)
     _landing(judge, facts)
+    _unanswered(judge, facts)
+
+
+def _unanswered(judge: "Judge", facts: "Facts") -> None:
+    """What could not be looked up may be anything: a change that names it asks, a read needs its keys masked."""
+    missing = sorted(facts.unanswered)
+    if not missing and len(facts.real_paths) < MAX_QUESTIONS:
+        return
+    if all(ran.level < R1 or ran.away for ran in judge.ran) and not any(
+        kind in ("write", "delete") for kind, _ in judge.effects
+    ):
+        judge.flags.add("unseen-read")
+        return
+    text = "it names too many paths to look at them all"
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        text = f"where {missing[0]}{more} leads could not be looked up"
+    judge.note(R2, "path.not-looked-up", text, (0, 0), "law 7")
 
 
 def _landing(judge: "Judge", facts: "Facts") -> None:

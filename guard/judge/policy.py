@@ -20,6 +20,8 @@ _RUN_MASKED = Decision(
     Verdict.RUN, "read-masked", "a read of all below a folder, held to that in a namespace that closes keys"
 )
 """Only a run that closes them may follow: see `acting.act`."""
+_NEEDS_MASKS = {"recursive-read": "all below a folder", "unseen-read": "what could not be looked at before"}
+"""Flag → what is read: names that the text does not tell, so only a mask keeps keys out of it."""
 _RUN_PLAIN = Decision(Verdict.RUN, "plain-reader", "only plain readers, all of them the system's own programs")
 
 
@@ -254,13 +256,12 @@ def _decide_read(judge: "Judge", profile: str, enforcement: "Enforcement", polic
             Verdict.NEEDS_STAMP, "privilege", f"a read, but no sandbox can hold what {raiser} starts; {how}"
         )
     if profile in enforcement.profiles:
-        if enforcement.mechanism != "strict" and "recursive-read" in judge.flags:
+        if enforcement.mechanism != "strict" and judge.flags & _NEEDS_MASKS.keys():
             if enforcement.mechanism == "userns" and profile in (Profile.LOCAL, Profile.BUS):
                 return _RUN_MASKED
+            what = next(text for flag, text in _NEEDS_MASKS.items() if flag in judge.flags)
             return Decision(
-                Verdict.NEEDS_STAMP,
-                "cannot-enforce",
-                "a read of all below a folder, and without Landlock keys are open",
+                Verdict.NEEDS_STAMP, "cannot-enforce", f"a read of {what}, and without Landlock keys are open"
             )
         if profile == Profile.NET and enforcement.landlock_abi < 4:
             return Decision(
@@ -270,6 +271,12 @@ def _decide_read(judge: "Judge", profile: str, enforcement: "Enforcement", polic
     if judge.plain and not judge.flags and (profile == Profile.LOCAL or judge.needs == {Profile.OBSERVE}):
         return _RUN_PLAIN
     if profile == Profile.NONE:
+        from guard.exact import BEYOND
+
+        beyond = next((BEYOND[name] for name in judge.programs if name in BEYOND), "")
+        if beyond:
+            again = "an approval with --uses N is good for N times"
+            return Decision(Verdict.NEEDS_STAMP, "cannot-enforce", f"a read, but {beyond}; {again}")
         return Decision(
             Verdict.NEEDS_STAMP,
             "cannot-enforce",
