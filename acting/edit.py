@@ -14,9 +14,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import core
-from acting import own_files, snapshots
+from acting import deadman, own_files, snapshots
 from guard.bound import LIVE, Binding, canonical
-from guard.errors import ApprovalChanged, CannotEdit, SnapshotImpossible, StateError
+from guard.errors import ApprovalChanged, CannotEdit, CannotRun, SnapshotImpossible, StateError
 from guard.filechange import MOST_BYTES, MOST_LINES, FileChange, difference, is_file_change, parsed, sha256_of, text_of
 from guard.ledger.plans import SnapshotPlan
 from guard.saved import FILE, Action, RollbackPlan, State, Step
@@ -25,6 +25,7 @@ from guard.types import NO_FACTS, Outcome, PlanItem, Profile, RequestKind, Statu
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from acting.deadman import Armed
     from acting.world import Guard
     from guard.hands.present import Place, Present
     from guard.saved import BlobWriter, Node
@@ -254,17 +255,27 @@ def carry_out(
     except SnapshotImpossible as error:
         return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=edit.assessment.decision, notes=(error.message,))
     checkpoint("saved")
+    try:
+        armed = _armed(edit, guard, execution, snapshot)
+    except CannotRun as error:
+        said = tuple(part for part in (error.message, error.hint) if part)
+        return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=edit.assessment.decision, notes=said)
     stale = [run.id for run in ledger.executions(status=Status.UNKNOWN, limit=20).executions]
-    ledger.begin(
-        edit.request,
-        edit.assessment,
-        profile=Profile.NONE,
-        enforced="none",
-        stamp=stamp,
-        binding=bound_again(edit, guard) if stamp else None,
-        execution=execution,
-        snapshot=snapshot,
-    )
+    try:
+        ledger.begin(
+            edit.request,
+            edit.assessment,
+            profile=Profile.NONE,
+            enforced="none",
+            stamp=stamp,
+            binding=bound_again(edit, guard) if stamp else None,
+            execution=execution,
+            snapshot=snapshot,
+        )
+    except BaseException:
+        if armed is not None:
+            deadman.stand_down(execution, guard)
+        raise
     checkpoint("begun")
     if on_begin is not None:
         on_begin(execution)
@@ -272,6 +283,8 @@ def carry_out(
     results = restore.apply(
         _steps(edit), _Content(edit.content), tag=execution, stale_tags=stale, checkpoint=checkpoint
     )
+    if armed is not None:
+        deadman.change_ended(execution, guard)
     wrong = [f"{result.path}: {result.text}" for result in results if result.result != restore.DONE]
     notes = [*wrong, *(["nothing was written"] if results and results[0].result == restore.CONFLICT else [])]
     notes += own_files.noted(ours, ledger, execution)
@@ -289,7 +302,15 @@ def carry_out(
         notes=tuple(notes),
     )
     recorded = ledger.end(execution, outcome)
+    if armed is not None:
+        outcome = outcome.replace(notes=(*outcome.notes, deadman.waiting_words(armed, guard)))
     return outcome.replace(recorded=recorded.ok, not_recorded_because=recorded.because)
+
+
+def _armed(edit: Edit, guard: Guard, execution: str, snapshot: str) -> Armed | None:
+    """The dead man of a file that decides who comes in, None for another. Raises CannotRun: nothing may be written."""
+    seconds = deadman.seconds_for(edit.assessment, guard)
+    return deadman.arm(execution, snapshot, seconds, edit.plan, guard) if seconds else None
 
 
 def _judged(
