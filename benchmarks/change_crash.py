@@ -5,9 +5,10 @@
 Each round approves a command that appends to a file that is there, waits and ends with a known code. A process of its
 own takes it through the guard and is killed with SIGKILL: in one half of the rounds right before one of the operations
 on files and processes from the stamp's look-up to the end, each as likely as any other; in the other half at a moment
-of the whole walk's time, and then in every other round the witness too. How many operations there are, and how long
-the walk takes here, is found out first by walks that nobody kills. When everything is quiet, what the log says is held
-against what the file says, the stamp and the snapshot.
+that is drawn from the time of one of the walk's three parts (to the stamp, to the begin, to the end), and then in every
+other round the witness too. How many operations there are, and how long the parts take here, is found out first by
+walks that nobody kills. When everything is quiet, what the log says is held against what the file says, the stamp and
+the snapshot.
 """
 
 from __future__ import annotations
@@ -52,13 +53,16 @@ def step(event, arguments):
                 os.kill(os.getpid(), signal.SIGKILL)
 carry_out = act.Act.change
 def change_from_here(*arguments):
+    print("stamp found", flush=True)
     sys.addaudithook(step)
     return carry_out(*arguments)
 act.Act.change = change_from_here
 print("ready", flush=True)
-execution.run(Request(sys.argv[1], cwd=sys.argv[2]), guard)
+execution.run(Request(sys.argv[1], cwd=sys.argv[2]), guard, on_begin=lambda execution: print("begun", flush=True))
 print(seen)
 """
+PARTS = ("ready", "stamp found", "begun")
+"""What the asking process says at the start of each part of its walk."""
 
 
 class Round:
@@ -78,17 +82,14 @@ class Round:
         self.guard.ledger.answers.approve([item], Consent(how="tty", rendered_sha256="0" * 64))
 
     def asking(self, place: int = 0) -> subprocess.Popen[str]:
-        """The process that asks, right before its walk; it kills itself before the operation of that number."""
-        process = subprocess.Popen(
+        """The process that asks; it kills itself before the operation of that number."""
+        return subprocess.Popen(
             [sys.executable, "-c", ASK, self.request.command, self.request.cwd, str(place)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        assert process.stdout is not None
-        process.stdout.readline()
-        return process
 
     def kill_witness(self) -> None:
         for run in self.guard.ledger.executions().executions:
@@ -136,43 +137,60 @@ class Round:
         return ""
 
 
-def measured(scratch: Path, chance: random.Random) -> tuple[int, float]:
-    """How many operations a walk is made of, and how long it takes without the command's own wait, in seconds."""
-    counts, times = [], []
+def reach(process: subprocess.Popen[str], part: str) -> None:
+    """Waits until this part of the walk begins, or the process has ended."""
+    assert process.stdout is not None
+    while (line := process.stdout.readline()) and line.strip() != part:
+        pass
+
+
+def measured(scratch: Path, chance: random.Random) -> tuple[int, dict[str, float]]:
+    """How many operations a walk is made of, and how long its parts take without the command's own wait, in seconds."""
+    counts: list[int] = []
+    times: dict[str, list[float]] = {part: [] for part in PARTS}
     for number in range(WARM_UP):
         one = Round(scratch / f"warm-{number}", chance)
         process = one.asking()
-        began = time.monotonic()
+        stands = []
+        for part in PARTS:
+            reach(process, part)
+            stands.append(time.monotonic())
         counts.append(int(process.communicate()[0]))
-        times.append(time.monotonic() - began - one.wait_s)
-    return max(counts), statistics.median(times)
+        stands.append(time.monotonic() - one.wait_s)
+        for part, began, ended in zip(PARTS, stands, stands[1:], strict=False):
+            times[part].append(ended - began)
+    return max(counts), {part: statistics.median(found) for part, found in times.items()}
 
 
 def main(rounds: int, seed: int) -> int:
     """Prints the verdicts by kind and every wrong one; the exit code is 1 when there was one."""
     chance = random.Random(seed)
-    said: dict[str, collections.Counter[str]] = {"before an operation": collections.Counter()}
-    said["at a moment"] = collections.Counter()
+    said: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     wrong = []
     with tempfile.TemporaryDirectory(prefix="change-crash-") as scratch:
-        places, walk_s = measured(Path(scratch), chance)
+        places, parts = measured(Path(scratch), chance)
         for number in range(rounds):
             one = Round(Path(scratch) / str(number), chance)
-            how = "at a moment" if number % 2 else "before an operation"
-            process = one.asking(0 if number % 2 else chance.randint(1, places))
+            part = chance.choice(PARTS)
             if number % 2:
-                time.sleep(chance.uniform(0, walk_s + one.wait_s))
+                how = f"from {part!r} on"
+                process = one.asking()
+                reach(process, part)
+                time.sleep(chance.uniform(0, parts[part] + (one.wait_s if part == "begun" else 0)))
                 process.kill()
                 if number % 4 == 1:
                     one.kill_witness()
+            else:
+                how = "before an operation"
+                process = one.asking(chance.randint(1, places))
             process.communicate()
             status, fault = one.verdict()
             said[how][status] += 1
             if fault:
                 wrong.append((number, status, fault))
-    print(f"{rounds} rounds, seed {seed}; a walk is {places} operations and {walk_s * 1000:.0f} ms here")
-    for how, counts in said.items():
-        print(f"killed {how}: {dict(counts.most_common())}")
+    print(f"{rounds} rounds, seed {seed}; a walk is {places} operations, and {sum(parts.values()) * 1000:.0f} ms here")
+    for how, counts in sorted(said.items()):
+        print(f"killed {how}: {sum(counts.values())}: {dict(counts.most_common())}")
     print(f"wrong verdicts: {wrong or 0}")
     return 1 if wrong else 0
 

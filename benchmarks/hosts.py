@@ -1,5 +1,6 @@
 """Agent programs beside ours, in one run: start, one text answer, one shell command and the answer.
 
+    .venv-test/bin/python benchmarks/hosts.py [ROUNDS] [--only 'codex exec' …]
 
 Fetches Claude Code, Codex, Gemini CLI and opencode in the versions of tests/hosts/versions.py (1.4 GB in the user's
 cache, once). Every model is the tests' scripted server on loopback. Wall time, CPU time of all processes and memory of
@@ -93,9 +94,11 @@ def main() -> None:
     """Prints the three figures of each program and job."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rounds", type=int, nargs="?", default=5)
+    parser.add_argument("--only", action="append", choices=list(TOOLS), help="leave the others out; can be repeated")
     chosen = parser.parse_args()
     jobs = ("start", "text", "command")
-    taken: dict[tuple[str, str], list[Figures]] = {(name, job): [] for name in TOOLS for job in jobs}
+    names = [name for name in TOOLS if name in (chosen.only or TOOLS)]
+    taken: dict[tuple[str, str], list[Figures]] = {(name, job): [] for name in names for job in jobs}
     with tempfile.TemporaryDirectory(prefix="opsagent-bench-", ignore_cleanup_errors=True) as folder:
         stage = prepared(Path(folder))
         os.chdir(stage.project)
@@ -112,13 +115,14 @@ def main() -> None:
                     taken[name, job].append(figures)
         os.chdir(ROOT)
     load = os.getloadavg()[0]
-    print(f"medians of {chosen.rounds}; load {load:.1f}; wall s / CPU s / MiB of the largest process")
+    print(f"medians of {chosen.rounds}; load {load:.1f}; wall s (the least) / CPU s / MiB of the largest process")
     print("| program | `--version` | a text answer | one command and the answer |\n| --- | --- | --- | --- |")
-    for name in TOOLS:
+    for name in names:
         cells = []
         for job in jobs:
             wall, cpu, memory = (statistics.median(row[at] for row in taken[name, job]) for at in range(3))
-            cells.append(f"{wall:.2f} / {cpu:.2f} / {memory:.0f}")
+            least = min(row[0] for row in taken[name, job])
+            cells.append(f"{wall:.2f} ({least:.2f}) / {cpu:.2f} / {memory:.0f}")
         version = VERSIONS.get(name, "").rpartition("@")[2]
         print(f"| {name} {version} | {' | '.join(cells)} |".replace("  ", " "))
 
