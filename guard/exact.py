@@ -23,6 +23,31 @@ smartctl sends raw commands, the LVM tools write locks and ask the device mapper
 FIRST_WORDS = {"nvme": frozenset(("list", "list-subsys", "id-ctrl", "id-ns", "version", "help"))}
 """Program → the verbs that the profile suffices for; the kernel lets nobody but CAP_SYS_ADMIN ask for a health log."""
 
+_LVM = "it takes locks and asks the device mapper, which answers only to who may also change it (CAP_SYS_ADMIN)"
+BEYOND = {
+    "smartctl": "it sends raw commands to the disk, and who may do that may also overwrite it (CAP_SYS_RAWIO)",
+    "sdparm": "it sends raw commands to the disk, and who may do that may also overwrite it (CAP_SYS_RAWIO)",
+    "nvme": "the kernel answers it only to who may also change the disk (CAP_SYS_ADMIN)",
+    **dict.fromkeys(
+        (
+            "pvs",
+            "vgs",
+            "lvs",
+            "pvdisplay",
+            "vgdisplay",
+            "lvdisplay",
+            "pvscan",
+            "vgscan",
+            "lvscan",
+            "lvmdiskscan",
+            "dmsetup",
+        ),
+        _LVM,
+    ),
+}
+"""Program → why no profile can give it what it reads with. A filter sees the number of a raw command's request and not
+the command, which lies in memory that its sender can change after it was looked at."""
+
 _LITERAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+:,./-_=^")
 """Characters that stand for themselves outside quotes."""
 _VARIABLES = ("LC_", "LANG=", "TZ=", "COLUMNS=", "NO_COLOR=", "LANGUAGE=")

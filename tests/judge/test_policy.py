@@ -105,6 +105,23 @@ def test_an_extra_right_is_for_one_program_only():
     assert _verdict("fdisk -l /dev/sda; cat x", enforcement=STRICT)[0] == "needs_stamp"
 
 
+@pytest.mark.parametrize(
+    ("command", "right"),
+    [
+        ("smartctl -a /dev/sda", "CAP_SYS_RAWIO"),
+        ("smartctl -H /dev/sda | tail -n 1", "CAP_SYS_RAWIO"),
+        ("nvme smart-log /dev/nvme0", "CAP_SYS_ADMIN"),
+        ("pvs", "device mapper"),
+        ("vgs; lvs -a", "device mapper"),
+    ],
+)
+def test_what_no_sandbox_can_give_is_said_with_why(command, right):
+    assessment = check(command)
+    assert (assessment.level, assessment.decision.verdict) == (Level.R0, "needs_stamp")
+    assert right in assessment.decision.text
+    assert "--uses N" in assessment.decision.text
+
+
 def test_a_peer_that_nobody_named_needs_a_stamp():
     command = "curl -s https://example.org/x"
     assert _verdict(command, enforcement=STRICT) == ("needs_stamp", "egress")
