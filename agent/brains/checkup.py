@@ -12,11 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from agent.brains import sides
 from agent.brains.choice import RUNBOOKS, Without
 from agent.brains.keys import source_of
 from agent.brains.making import sole_model
 from agent.messages import User
-from agent.providers.base import BrainError, KeyRefused, Reply, RequestRefused, Sent
+from agent.providers.base import BrainError, Reply, RequestRefused, Sent
 from capabilities.jobs import Cancelled
 from capabilities.registry import Tool, hints_of, parameters
 from guard.errors import GuardError
@@ -83,13 +84,11 @@ def _checked(link: Link, maker: Maker, *, call: bool) -> Iterator[Check]:
                 yield _called(link, api, cancel)
     except Cancelled:
         more = "" if call else "; --online waits longer"
-        yield Check(name, WARN if not call else BAD, f"no answer from {link.base_url} in time{more}", _reach(link))
-    except KeyRefused as error:
-        yield Check(name, BAD, error.message, error.hint or f"the key comes from {source_of(link)}")
-    except RequestRefused as error:
-        yield Check(name, BAD, error.message, error.hint)
+        yield Check(
+            name, WARN if not call else BAD, f"no answer from {link.base_url} in time{more}", sides.silent(link)
+        )
     except BrainError as error:
-        yield Check(name, BAD, error.message, error.hint if "doctor" not in error.hint else _reach(link))
+        yield Check(name, BAD, error.message, sides.mend(error, link))
     finally:
         if api is not None:
             api.close()
@@ -165,10 +164,6 @@ def _called(entry: Entry, api: Api, cancel: CancelToken) -> Check:
         f"{reply.model} answered in {took} and used no tool",
         "a model that is made for tools; some servers need an option for them",
     )
-
-
-def _reach(entry: Entry) -> str:
-    return f"is {entry.base_url} right, and can this machine reach it (proxy, firewall)?"
 
 
 class _within:

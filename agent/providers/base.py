@@ -32,6 +32,11 @@ NOT_USED = "nothing of this reply was used"
 """What was not done when a reply failed, however far it had come."""
 
 
+NAME, REFUSED, NO_WAY, PROXY, TLS, SILENT, CUT = "name", "refused", "no-way", "proxy", "tls", "silent", "cut"
+"""What kept an answer away: the name is not known, nothing listens there, nothing came back at all, the proxy, the
+encryption; or it was reached and said nothing in time, or broke off."""
+
+
 class BrainError(GuardError):
     """A brain answered with something that cannot be used."""
 
@@ -41,6 +46,10 @@ class BrainError(GuardError):
     """Whether the same request may succeed later."""
     retry_after_s: float | None = None
     """What the API asked for, seconds from now; None when it said nothing."""
+    status: int = 0
+    """Of HTTP, where it answered with one that is none of success."""
+    cause: str = ""
+    """One of the seven above, where no answer came."""
 
 
 class BrainUnreachable(BrainError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from agent.providers.base import NOT_USED, BrainError, BrainUnreachable
+from agent.providers.base import CUT, NAME, NO_WAY, NOT_USED, PROXY, REFUSED, SILENT, TLS, BrainError, BrainUnreachable
 from agent.providers.endpoint import WRITE_S
 from agent.providers.handover import Gone, Handover, until_end
 from capabilities.jobs import Cancelled
@@ -157,37 +157,55 @@ def _shut(open_socket: socket | None) -> None:
 
 def failure_of(error: BaseException, endpoint: Endpoint, redact: Callable[[str], str]) -> BrainError:
     """What a person is told of a connection that failed; the kind says whether another try may help."""
-    import ssl
-
     if isinstance(error, BrainError):
         return error
     name = type(error).__name__
     words = redact(str(error)).strip()[:300]
     who = f"{endpoint.name} at {endpoint.host}"
+    cause = _cause(name, error)
+    not_done = "nothing was sent" if cause in (NAME, REFUSED, NO_WAY, PROXY) else NOT_USED
+    said = {
+        NAME: f"the name is not known: {words}",
+        REFUSED: f"no connection: {words}",
+        NO_WAY: f"no connection within {endpoint.connect_s:g} s"
+        if name == "ConnectTimeout"
+        else f"no connection: {words}",
+        PROXY: f"the proxy: {words}",
+        TLS: f"TLS failed: {words}",
+        SILENT: f"nothing came for {endpoint.idle_s:g} s",
+        CUT: f"the connection broke: {words or name}",
+    }
+    if not cause:
+        return BrainError(f"{who}: {name}: {words}", not_done=NOT_USED, hint=HINT)
+    hint = 'ca_bundle = "/path/ca.pem" in its entry, or SSL_CERT_FILE, for a certificate of your own'
+    found = BrainUnreachable(f"{who}: {said[cause]}", not_done=not_done, hint=hint if cause == TLS else HINT)
+    found.retryable, found.cause = cause != TLS, cause
+    return found
+
+
+def _cause(name: str, error: BaseException) -> str:
+    """What kept the answer away (`agent.providers.base`), "" for a fault that is none of the line.
+
+    Args: name: of the library's kind of error.
+    """
+    import socket
+    import ssl
+
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and len(chain) < 8:
         chain.append(cause)
         cause = cause.__cause__ or cause.__context__
-    # A connection that ends without a word is a cut, encrypted or not.
-    cut = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
-    if name == "ConnectError" and any(isinstance(one, ssl.SSLError) and not isinstance(one, cut) for one in chain):
-        found = BrainUnreachable(
-            f"{who}: TLS failed: {words}",
-            not_done=NOT_USED,
-            hint='ca_bundle = "/path/ca.pem" in its entry, or SSL_CERT_FILE, for a certificate of your own',
-        )
-        found.retryable = False
-        return found
+    if name == "ConnectError":
+        # A connection that ends without a word is a cut, encrypted or not.
+        cut = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+        if any(isinstance(one, ssl.SSLError) and not isinstance(one, cut) for one in chain):
+            return TLS
+        if any(isinstance(one, socket.gaierror) for one in chain):
+            return NAME
+        return REFUSED if any(isinstance(one, ConnectionRefusedError) for one in chain) else NO_WAY
     if isinstance(error, TimeoutError) or name in ("ReadTimeout", "WriteTimeout", "PoolTimeout"):
-        return BrainUnreachable(f"{who}: nothing came for {endpoint.idle_s:g} s", not_done=NOT_USED, hint=HINT)
-    if name == "ConnectTimeout":
-        return BrainUnreachable(
-            f"{who}: no connection within {endpoint.connect_s:g} s", not_done="nothing was sent", hint=HINT
-        )
-    if name in ("ConnectError", "ProxyError"):
-        what = "the proxy" if name == "ProxyError" else "no connection"
-        return BrainUnreachable(f"{who}: {what}: {words}", not_done="nothing was sent", hint=HINT)
+        return SILENT
     if name in ("ReadError", "WriteError", "RemoteProtocolError", "CloseError", "ConnectionError", "Gone"):
-        return BrainUnreachable(f"{who}: the connection broke: {words or name}", not_done=NOT_USED, hint=HINT)
-    return BrainError(f"{who}: {name}: {words}", not_done=NOT_USED, hint=HINT)
+        return CUT
+    return {"ConnectTimeout": NO_WAY, "ProxyError": PROXY}.get(name, "")

@@ -110,6 +110,7 @@ def failure(
     message = f"{who} answered {status}: {words or 'no words'}" if status else f"{who} broke off: {words or 'no words'}"
     found = _kind(endpoint, status, said, message, headers)
     found.retry_after_s = retry_after_s(headers)
+    found.status = status
     if headers.get("x-should-retry") == "false":
         found.retryable = False
     return found
