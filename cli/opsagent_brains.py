@@ -9,6 +9,8 @@ from agent.repl.world import Opened
 from guard.errors import StateError, UsageError
 
 if TYPE_CHECKING:
+    import threading
+
     from agent.brains.choice import Link
     from agent.repl.world import Place
     from agent.sessions.store import Sessions
@@ -17,12 +19,22 @@ SHELL = "repl"
 OFFLINE, SCRIPT = "offline", "script:"
 
 
-def opened(world: Place, *, brain: str, model: str, resume: str, shell: str = SHELL, client: str = "") -> Opened:
+def opened(
+    world: Place,
+    *,
+    brain: str,
+    model: str,
+    resume: str,
+    shell: str = SHELL,
+    client: str = "",
+    drawn: threading.Event | None = None,
+) -> Opened:
     """The conversation.
 
     Args:
         shell: the way in, for the records.
         client: name and version of a program that drives it.
+        drawn: what is loaded for the first answer waits for this; None: at once.
     Raises:
         GuardError
     """
@@ -50,6 +62,7 @@ def opened(world: Place, *, brain: str, model: str, resume: str, shell: str = SH
         asks=world.person,
         plans=world.person,
         books=own_runbooks.books(),
+        drawn=drawn,
     )
     history = held.conversation.history
     return Opened(

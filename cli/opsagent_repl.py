@@ -39,12 +39,14 @@ def main(parsed: Parsed) -> int:
     if is_plain(parsed.flag("plain"), os.environ):
         from agent.repl.plain import Plain
 
+        world.drawn.set()
         shell: Plain | Repl = Plain(world, opened, _line_confirm(world), sys.stdin, sys.stdout, first=first)
     else:
         from agent.repl.app import Repl
         from cli.clipboard import copied
 
         shell = Repl(world, opened, copy=lambda text: copied(text, os.environ), first=first)
+        shell.app.after_render += lambda app: world.drawn.set()
     code = shell.run()
     if world.person and (id := way_on(shell.desk.opened)):
         write(f"opsagent: to go on: {as_typed(f'opsagent --resume {id}')}\n", to_stderr=True)
@@ -64,11 +66,15 @@ class TerminalWorld:
         from execution import open_guard
 
         self.guard: execution.Guard = open_guard(
-            surroundings.policy(read_only=read_only), outputs_folder=surroundings.outputs_folder()
+            surroundings.policy(read_only=read_only),
+            outputs_folder=surroundings.outputs_folder(),
+            noted=surroundings.enforcement(),
         )
         self.cwd = surroundings.cwd()
         self.environ: Mapping[str, str] = os.environ
         self.person = surroundings.actor() == Actor.PERSON
+        self.drawn = threading.Event()
+        """Set once the first prompt stands."""
         self._printing = threading.Lock()
 
     @property
@@ -84,7 +90,7 @@ class TerminalWorld:
 
         if cwd:
             self.cwd = surroundings.cwd(cwd)
-        return opened(self, brain=brain, model=model, resume=resume)
+        return opened(self, brain=brain, model=model, resume=resume, drawn=self.drawn)
 
     def brains(self) -> tuple[str, ...]:
         """Names that `/brain` takes."""

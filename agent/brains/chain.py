@@ -37,6 +37,8 @@ LONGEST_S = 60.0
 FIRST_S = 1.0
 """Before the second try; doubled for the third. Up to half of it more is added by chance, so that many do not return
 at once (and never less than the API asked for)."""
+WARM_WAIT_S = 2.0
+"""How long loading the library waits for a prompt to be drawn: a slower terminal has other reasons."""
 AGAIN_S = 300.0
 """A brain that could not be reached is passed over for so long, then it is asked first again."""
 
@@ -104,11 +106,15 @@ class Chain:
         provider = self._providers.get(self._at.name)
         return provider.model if provider is not None else "" if isinstance(self._at, Without) else self._at.model
 
-    def warm(self) -> None:
-        """Begins in a thread what the first request would wait for. What goes wrong is told by that request."""
+    def warm(self, after: threading.Event | None = None) -> None:
+        """Begins in a thread what the first request would wait for. What goes wrong is told by that request.
+
+        Args:
+            after: is waited for, a moment at most.
+        """
         first = self._links[0]
         if not isinstance(first, Without) and not first.key_command and first.model:
-            threading.Thread(target=self._warm, args=(first,), name="brain-warm", daemon=True).start()
+            threading.Thread(target=self._warm, args=(first, after), name="brain-warm", daemon=True).start()
 
     def reply(self, sent: Sent, *, cancel: Cancel, wrote: Callable[[], bool]) -> Iterator[Part]:
         """As `agent.loop.Brain.reply` says it.
@@ -240,7 +246,9 @@ class Chain:
                 provider = self._providers[link.name] = self._world.make(link, cancel=cancel)
             return provider
 
-    def _warm(self, link: Link) -> None:
+    def _warm(self, link: Link, after: threading.Event | None) -> None:
+        if after is not None:
+            after.wait(WARM_WAIT_S)
         try:
             provider = self._provider(link, _NEVER)
         except (BrainError, Cancelled):

@@ -309,6 +309,17 @@ def test_warming_makes_the_first_provider_without_asking_it_anything():
         failing.ask()
 
 
+def test_warming_waits_for_the_prompt():
+    drawn, warmed = threading.Event(), threading.Event()
+    fake = Fake("one", OK)
+    fake.warm = warmed.set
+    stage = Stage(fake)
+    stage.chain.warm(drawn)
+    assert stage.made == []
+    drawn.set()
+    assert warmed.wait(30) and stage.made == ["one"]
+
+
 def test_a_program_that_gives_a_key_is_not_run_before_it_is_needed():
     stage = Stage(Fake("one", OK), links=[replace(ONE, key_command=("pass",))])
     stage.chain.warm()
