@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hosts import frames, versions
-from tests.hosts.stage import ROOT, Ran, Stage, offered, results_in, shown
+from tests.hosts.stage import ROOT, Ran, Stage, offered, offers_all, results_in, shown
 from tests.model_server import Call, Say
 from tests.npm import NoNpm, fetched
 
@@ -83,7 +83,7 @@ def reads_and_refusals(stage: Stage) -> bool:
     commands = [run["command"] for run in stage.executions()]
     return all(
         [
-            shown("all tools in the first request", sum(name.startswith("mcp__opsagent__") for name in first) == 15),
+            shown("all tools in the first request", offers_all(first, "mcp__opsagent__")),
             shown("ops_check without a prompt", told(got[0]).get("decision") == "needs_stamp", got[0]),
             shown("a read without a prompt", told(got[1]).get("stdout") == "forty-two\n", got[1]),
             shown("ops_exec is not called unasked", "haven't granted it" in got[2], got[2]),

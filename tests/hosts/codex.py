@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hosts import frames, versions
-from tests.hosts.stage import MOST_S, Ran, Stage, model, offered, results_in, shown
+from tests.hosts.stage import MOST_S, Ran, Stage, model, offered, offers_all, results_in, shown
 from tests.model_server import Call, Say
 from tests.npm import NoNpm, fetched
 
@@ -73,9 +73,7 @@ def unasked_and_refused(stage: Stage) -> bool:
     kept = [run["command"] for run in stage.executions()]
     return all(
         [
-            shown(
-                "exec: all tools in the first request", sum(name.startswith("mcp__opsagent.") for name in first) == 15
-            ),
+            shown("exec: all tools in the first request", offers_all(first, "mcp__opsagent."), str(first)),
             shown("exec: ops_check unasked", '"decision":"needs_stamp"' in got[0], got[0]),
             shown("exec: a read unasked, and in our records", "forty-two" in got[1] and kept == ["cat a-file"], got[1]),
             shown("exec: ops_exec needs an approval that nobody can give", "requires approval" in got[2], got[2]),

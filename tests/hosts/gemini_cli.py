@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from tests.hosts import frames, versions
-from tests.hosts.stage import Ran, Stage, offered, results_in, shown
+from tests.hosts.stage import Ran, Stage, offered, offers_all, results_in, shown
 from tests.model_server import Call, Say
 from tests.npm import NoNpm, fetched
 
@@ -48,11 +48,11 @@ def reads_and_refusals(stage: Stage) -> bool:
     )
     if len(got) != 3:
         return shown("three calls", False, ran.err + ran.out[-2000:])
-    first = [name for name in offered(ran.requests[0].json) if name.startswith("mcp_opsagent_")]
+    first = offered(ran.requests[0].json)
     kept = [run["command"] for run in stage.executions()]
     return all(
         [
-            shown("all tools in the first request", len(first) == 15, str(first)),
+            shown("all tools in the first request", offers_all(first, "mcp_opsagent_"), str(first)),
             shown("ops_check without a prompt", "needs_stamp" in got[0], got[0]),
             shown(
                 "a read without a prompt, and in our records", "forty-two" in got[1] and kept == ["cat a-file"], got[1]

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +22,7 @@ from tests.model_server import ModelServer, Received, Say
 from tests.npm import Fetched
 
 ROOT = Path(__file__).resolve().parents[2]
+US = {"name": "a test", "version": "1"}
 MOST_S = 300
 """Wide: under load these programs take twenty times as long as they need."""
 
@@ -174,6 +178,33 @@ def offered(asked: dict[str, Any]) -> list[str]:
         else:
             names.append(tool.get("name") or tool.get("function", {}).get("name", ""))
     return names
+
+
+@functools.cache
+def served() -> tuple[str, ...]:
+    """Names of the tools that our server lists, sorted."""
+    lines = (
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": US},
+        },
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    )
+    said = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
+    with tempfile.TemporaryDirectory() as home:
+        environ = {"PATH": os.defpath, "HOME": home, "OPSAGENT_HOME": f"{home}/state"}
+        done = subprocess.run(
+            [ROOT / "opsagent", "mcp"], input=said, env=environ, capture_output=True, text=True, timeout=MOST_S
+        )
+    listed = next(row for row in map(json.loads, done.stdout.splitlines()) if row.get("id") == 2)
+    return tuple(sorted(tool["name"] for tool in listed["result"]["tools"]))
+
+
+def offers_all(names: Iterable[str], prefix: str) -> bool:
+    """Whether these tools, which begin with `prefix`, are all of our server's."""
+    return tuple(sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))) == served()
 
 
 def replies_in(asked: dict[str, Any]) -> int:
