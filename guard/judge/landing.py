@@ -27,6 +27,65 @@ def holds_critical(folder: str) -> bool:
     return bool(_children(folder))
 
 
+def may_be_critical(pattern: str) -> bool:
+    """Whether a path with a shell pattern in it can name a critical file: `/etc/pass*`, `~/.bash*`, `/usr/*/ls`."""
+    low = pattern.lower()
+    parts = low.split("/")
+    if low.startswith("/"):
+        if any(
+            _names(parts, place.split("/")) and len(parts) == place.count("/") + 1 for place in paths.CRITICAL_FILES
+        ):
+            return True
+        if any(_names(parts, place.split("/"), begins=True) for place in paths.CRITICAL_PREFIXES):
+            return True
+    last = parts[-1]
+    if any(_told(last, name) and paths.glob_match(last, name) for name in paths.CRITICAL_NAMES):
+        return True
+    for inside in paths.CRITICAL_INSIDE:
+        wanted = inside.strip("/").split("/")
+        ends = len(parts) - len(wanted) + (not inside.endswith("/"))
+        if any(
+            _told(parts[at], wanted[0])
+            and all(paths.glob_match(part, name) for part, name in zip(parts[at:], wanted, strict=False))
+            for at in range(ends)
+        ):
+            return True
+    return False
+
+
+def _names(parts: "list[str]", wanted: "list[str]", *, begins: bool = False) -> bool:
+    """Whether a pattern's parts can name these; `begins`: the last of them is how a name begins."""
+    if len(parts) < len(wanted):
+        return False
+    last = len(wanted) - 1
+    for at, (part, name) in enumerate(zip(parts, wanted, strict=False)):
+        if begins and at == last:
+            literal = _literal(part)
+            open_end = literal and literal != part and name.startswith(literal)
+            if not (literal.startswith(name) or open_end or paths.glob_match(part, name)):
+                return False
+        elif not paths.glob_match(part, name):
+            return False
+    return True
+
+
+def _literal(part: str) -> str:
+    """What stands before the first character of a pattern."""
+    return part[: min((at for at in map(part.find, "*?[") if at >= 0), default=len(part))]
+
+
+def _told(part: str, name: str) -> bool:
+    """Whether a pattern says enough of a name to mean it: what is hidden its dot, any other the first letters."""
+    literal = _literal(part)
+    return literal[:1] == "." if name[0] == "." else literal == part or len(literal) >= 3
+
+
+def is_there(folder: str) -> bool:
+    """Whether a folder exists on every machine: one right below the root, or a home."""
+    low = folder.lower().rstrip("/")
+    return (low[:1] in ("", "/") and low.count("/") < 2) or _is_home(f"{low}/")
+
+
 def critical_put(folder: str, names: "Iterable[str]") -> str:
     """Which critical file, or folder of such, comes about when these names are put into the folder; "" for none.
 
@@ -55,7 +114,11 @@ def _children(folder: str) -> "set[str]":
     for inside in paths.CRITICAL_INSIDE:
         if inside.startswith(last) and len(inside) > len(last):
             found.add(inside[len(last) :].partition("/")[0])
-    is_home = low == "/root/" or (low.startswith("~") and len(parts) == 2)
-    if is_home or (len(parts) == 4 and parts[1] in _HOMES):
+    if _is_home(low):
         found |= _IN_HOMES
     return found
+
+
+def _is_home(low: str) -> bool:
+    parts = low.split("/")
+    return low == "/root/" or (low.startswith("~") and len(parts) == 2) or (len(parts) == 4 and parts[1] in _HOMES)

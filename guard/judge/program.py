@@ -138,7 +138,7 @@ class Call:
         appends: bool = False,
         saves: str = "file",
     ) -> None:
-        """Creates or changes (or removes) this file; `saves` is the kind of plan item that brings it back."""
+        """Creates or changes (or removes) this file; `saves` is the kind of its plan item, "" for none."""
         if word is not None:
             span = word.span if word.span != (0, 0) else self.span
             write_path(self.judge, word, span, self.name, level=level, deletes=deletes, appends=appends, saves=saves)

@@ -1,6 +1,7 @@
 """Files that a command reads and writes, each by the rules of its path."""
 
 from guard.judge import paths
+from guard.judge.landing import may_be_critical
 from guard.judge.levels import R1, R2, R3
 from guard.judge.values import values_of
 
@@ -47,9 +48,9 @@ def write_path(
     deletes: bool = False,
     saves: str = "file",
 ) -> None:
-    """A file that is created, changed or (with `deletes`) removed."""
+    """A file that is created, changed or (with `deletes`) removed; `saves` "": what is saved of it is said apart."""
     values = values_of(judge, word)
-    if word.globs and word.value is not None:
+    if word.globs and word.value is not None and saves:
         if saves == "file" and word.value[0] in "*?[":
             judge.flags.add(INCOMPLETE)  # a name that it lists may be read as an option
         saves = f"{saves}-glob"
@@ -89,7 +90,7 @@ def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, 
         judge.note(R2 if terminal else R3, "path.device-write", f"overwrites a device ({place})", span, "law 1")
     elif place.startswith(("/proc/", "/sys/")):
         judge.note(R2, "path.kernel", f"changes the running kernel ({place})", span, "proc(5)")
-    elif paths.critical(place):
+    elif paths.critical(place) or (any(char in place for char in "*?[") and may_be_critical(place)):
         what = "removes" if deletes else "changes"
         judge.note(max(level, R2), "path.critical", f"{what} a critical file ({place})", span, "docs/judging.md")
     else:
@@ -98,5 +99,5 @@ def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, 
     judge.effects.append(("delete" if deletes else "write", place))
     if place.startswith("*/") or (not saves.endswith("-glob") and any(char in place for char in "*?[")):
         judge.flags.add(INCOMPLETE)
-    else:
+    elif saves:
         judge.plan.append((saves, place))

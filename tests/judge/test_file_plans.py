@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guard.judge.classify import check
+from guard.types import Level
 
 CWD = "/srv/w"
 WHOLE = {
@@ -25,6 +26,23 @@ WHOLE = {
     "parallel --wd /opt rm ::: x": ["file /opt/x", "file /srv/w/x"],
     "cd /opt; cd -; rm x": ["file /opt/x", "file /srv/w/x"],
     "su - bob -c 'rm /opt/x'": ["file /opt/x"],
+    "cp a d/b sub": ["file /srv/w/sub/a", "file /srv/w/sub/b"],
+    "cp a ~/": ["file ~/a"],
+    "mv a /etc": ["file /etc/a", "file /srv/w/a"],
+    "cp -t sub a": ["file /srv/w/sub/a"],
+    "cp a sub": ["file /srv/w/sub"],
+    "cp -T a b": ["file /srv/w/b"],
+    "cp --parents a/b c sub": ["file /srv/w/sub"],
+    "cp ./*.c sub": ["file /srv/w/sub"],
+    "ln -s /x/a /x/b sub": ["file /srv/w/sub/a", "file /srv/w/sub/b"],
+    "install -d a b": ["file /srv/w/a", "file /srv/w/b"],
+    "tar xf a.tar -C sub": ["file /srv/w/sub"],
+    "unzip a.zip -d sub": ["file /srv/w/sub"],
+    "7z x a.7z -osub": ["file /srv/w/sub"],
+    "unrar x a.rar sub/": ["file /srv/w/sub"],
+    "find . | cpio -p sub": ["file /srv/w/sub"],
+    "7z a a.7z x": ["file /srv/w/a.7z"],
+    "ar r lib.a x.o": ["file /srv/w/lib.a"],
 }  # fmt: skip
 PARTIAL = (
     *('cd "$D" && rm x', "cd - && rm x", "sudo -i rm x", "su - bob -c 'rm x'", "su -l bob -c 'rm x'"),
@@ -44,3 +62,21 @@ def test_all_that_changes_is_saved(command):
 @pytest.mark.parametrize("command", PARTIAL)
 def test_what_the_text_does_not_tell_is_no_whole_way_back(command):
     assert check(command, cwd=CWD).reversible != "yes"
+
+
+UNPACKED = (
+    *("tar xf a.tar", "tar -xkf a.tar", "bsdtar -xf a.tar", "tar xf a.tar -C b -C c", "unzip a.zip", "unzip -n a.zip"),
+    *("cpio -i < a", "cpio -id -D sub < a", "7z x a.7z", "7z x a.7z -oa -ob", "unrar x a.rar", "rar e a.rar f"),
+    *("ar x lib.a", "split f", "split -b 1M f part_", "csplit f 10 20", "csplit -f part_ f 10"),
+)
+
+
+@pytest.mark.parametrize("command", UNPACKED)
+def test_what_is_written_under_names_that_nobody_knows_is_no_small_change(command):
+    judged = check(command, cwd=CWD)
+    assert judged.level == Level.R2
+    assert judged.reversible != "yes"
+
+
+def test_pieces_that_are_there_already_are_saved():
+    assert [item.object for item in check("split f part_", cwd=CWD).snapshot_plan] == ["/srv/w/part_*"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import core
-from guard.judge.landing import critical_put, holds_critical
+from guard.judge.landing import critical_put, holds_critical, may_be_critical
 from guard.types import Facts, Level
 
 
@@ -96,3 +96,40 @@ def test_program_with_its_owner_s_rights_is_no_small_change(mode):
 @pytest.mark.parametrize("mode", ["755", "0644", "1755", "u+x", "a=r"])
 def test_ordinary_mode_of_an_installed_file_is_a_small_one(mode):
     assert core.check(f"install -m {mode} a b", cwd="/srv/app").level == Level.R1
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["mv x ~/.config", "mv x ~/.config/", "cp -r x ~/.local", "cp -a x /home/ann/.config", "ln -s /srv/x .git",
+     "mv -T x .git", "cp -rT x ~/.config", "mv x /etc/default", "mv x '/home/ann/.config'"],
+)  # fmt: skip
+def test_what_is_not_there_becomes_the_folder_that_is_put_there(command):
+    assert level_of(command) == Level.R2
+
+
+@pytest.mark.parametrize(
+    "command", ["cp x ~/.config", "mv x ~", "mv x ~/", "mv x /home/ann", "mv x y ~/.config", "mv x d", "cp -r x /opt",
+                "ln -s /srv/x current", "cp -r x ~/notes"],
+)  # fmt: skip
+def test_a_file_or_a_folder_that_is_always_there_becomes_nothing_else(command):
+    assert level_of(command) == Level.R1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["/etc/pass*", "/etc/*.conf", "/etc/[p]asswd", "/etc/ssh*/x", "/etc/s?h/sshd_config", "/*/passwd", "/usr/*/ls",
+     "/etc/sys*.conf", "~/.bash*", "~/.*", "~/.s*/config", "/srv/.git/ho*/x", "/home/*/.bashrc", "~/.local/b*/x",
+     "/srv/cront*"],
+)  # fmt: skip
+def test_a_pattern_that_can_name_a_critical_file_counts_as_one(pattern):
+    assert may_be_critical(pattern)
+    assert level_of(f"sed -i s/a/b/ {pattern}") == Level.R2
+
+
+@pytest.mark.parametrize(
+    "pattern", ["/srv/*", "/srv/*.conf", "/etc/nginx/*.conf", "/var/log/*.gz", "~/*", "~/doc/*.txt", "/opt/*/etc/x",
+                "/etc/nginx/sites-*/x"],
+)  # fmt: skip
+def test_a_pattern_that_names_ordinary_files_stays_small(pattern):
+    assert not may_be_critical(pattern)
+    assert level_of(f"sed -i s/a/b/ {pattern}") == Level.R1

@@ -1,12 +1,13 @@
 """Programs that create, move, change and remove files. Source: the GNU coreutils manual."""
 
 from guard.judge.families import credentials
-from guard.judge.landing import critical_put, holds_critical, last_name
+from guard.judge.landing import critical_put, holds_critical, is_there, last_name
 from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Grammar, Parsed
 from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform, reader, table
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import names
 from guard.judge.touches import INCOMPLETE
 
 TYPE_CHECKING = False
@@ -17,13 +18,18 @@ EXAMPLES = {
     "R0": ("tar -tf a.tar", "tar tzf a.tgz", "unzip -l a.zip", "zipinfo a.zip", "gzip -l a.gz", "gzip -cd a.gz",
         "cpio -t < a", "touch --version"),
     "R1": ("touch a", "mkdir -p a/b", "cp a b", "mv a b", "rm a", "ln -s a b", "rmdir a", "gzip f",
-        "tar -cf a.tar d", "tar xzf a.tgz", "mkfifo p", "unzip a.zip", "rm -f a b", "unlink a", "install -m 644 a b",
-        "cp -r a b", "cp a.conf /etc/", "cp *.jpg ~/", "cp .bashrc /srv/bashrc.old", "tar -C /srv -xf a.tar",),
+        "tar -cf a.tar d", "tar xzf a.tgz -C d", "mkfifo p", "unzip a.zip -d d",
+        "rm -f a b", "unlink a", "install -m 644 a b",
+        "cp -r a b", "cp a.conf /etc/", "cp *.jpg ~/", "cp .bashrc /srv/bashrc.old", "tar -C /srv -xf a.tar",
+        "7z x a.7z -od", "unrar x a.rar d/",
+        "7z a a.7z d", "ar r lib.a x.o", "cpio -p d < names", "mv x d",),
     "R2": ("cp a /etc/passwd", "mv a ~/.ssh/authorized_keys", "rm /etc/fstab", "cp x /usr/bin/ls",
         "tar -cf a.tar -I x d", "tar --to-command=x -xf a", "tar --checkpoint-action=exec=x -cf a b", "rm $X",
         "cp x/passwd /etc", "mv .bashrc ~/", "cp -r d/. /etc", "cp d/* /etc/", "cp -t /etc passwd",
         "ln -s /x/hosts /etc", "mv hooks .git", "install -m 4755 a b", "install -m u+s a b", "install --mode=6755 a b",
-        "tar -xf a -C /", "tar tf a.tar --use-compress-program=x", "rm *", "ln -sf /x /etc/localtime",),
+        "tar -xf a -C /", "tar tf a.tar --use-compress-program=x", "rm *", "ln -sf /x /etc/localtime",
+        "tar xzf a.tgz", "unzip a.zip", "tar -C a -C b -xf c", "7z x a.7z", "unrar x a.rar", "ar x lib.a",
+        "cpio -i < a", "mv x ~/.config", "cp -r x ~/.ssh", "ln -s /srv/x .git",),
     "R3": ("rm -rf a", "rm -r a", "rm -fR a", "rm --recursive a", "rm --rec a", "shred f",
         "dd if=/dev/zero of=/dev/sda", "truncate -s 0 f", "rm a -rf", "srm f", "rm -- -x -r; rm -r -- x",
         "cp x /dev/sda", "mv /dev/null /dev/sda", "wipe f", "truncate --size=0 f", "rm -rf $X",),
@@ -55,12 +61,25 @@ def _copy(call: Call, parsed: Parsed) -> None:
     target = parsed.value("-t")
     name = call.name
     call.note(R1, f"files.{name}", f"{name} changes files")
+    if name == "install" and parsed.has("-d"):
+        for word in operands:
+            call.writes(word)
+        return
+    if parsed.has("-b") or parsed.has("--backup") or parsed.has("-S"):
+        call.judge.flags.add(INCOMPLETE)  # what was there is kept under a name that hangs on what else is there
     sources = operands if target is not None else operands[:-1]
     goal = target if target is not None else (operands[-1] if operands else None)
     if goal is not None and (len(operands) > 1 or target is not None):
-        call.writes(goal)
+        several = target is not None or len(sources) > 1
+        children = (
+            [] if parsed.has("-T") or parsed.has("--parents") else _children(call, goal, sources, is_folder=several)
+        )
+        call.writes(goal, saves="" if children else "file")
+        call.judge.plan.extend(("file", child) for child in children)
         if not parsed.has("-T"):
-            _put(call, goal, sources, is_folder=target is not None or len(sources) > 1)
+            _put(call, goal, sources, is_folder=several)
+        if not several and _takes_folders(name, parsed):
+            _becomes(call, goal)
     for word in sources:
         if name in ("mv", "rename"):
             call.writes(word, deletes=True)
@@ -73,6 +92,31 @@ def _copy(call: Call, parsed: Parsed) -> None:
         call.effect("privilege", goal.value or goal.shape if goal is not None else "?")
     if len(operands) == 1 and target is None and name == "ln":
         call.writes(operands[0])
+
+
+def _children(call: Call, goal: Word, sources: "Sequence[Word]", *, is_folder: bool) -> "list[str]":
+    """What comes about in a goal that can only be a folder; empty where that is not sure or a name is not told."""
+    folder = call.value(goal)
+    names = ["" if word.value is None or word.globs or word.appended else last_name(word.value) for word in sources]
+    if folder is None or not all(names):
+        return []
+    places = call.judge.places(folder)
+    if not (is_folder or all(is_there(place) for place in places)) or any(place.startswith("*") for place in places):
+        return []
+    return [f"{place.rstrip('/')}/{name}" for place in places for name in names]
+
+
+def _takes_folders(name: str, parsed: Parsed) -> bool:
+    return name in ("mv", "gmv") or parsed.has("-R") or parsed.has("-a") or (name == "ln" and parsed.has("-s"))
+
+
+def _becomes(call: Call, goal: Word) -> None:
+    """A goal that is not there becomes what is moved, copied or linked: a folder, with what critical files it has."""
+    folder = call.value(goal)
+    for place in call.judge.places(folder) if folder is not None else ():
+        if holds_critical(place) and not is_there(place):
+            what = f"may become {place}, with the critical files that lie in there"
+            call.note(R2, "path.critical-put", what, goal, "docs/judging.md")
 
 
 def _sets_ids(mode: str | None) -> bool:
@@ -96,75 +140,27 @@ def _put(call: Call, goal: Word, sources: "Sequence[Word]", *, is_folder: bool) 
             call.note(R2, "path.critical-put", f"puts a critical file into a folder ({put})", goal, "docs/judging.md")
 
 
+_TAR_LETTERS = "CfIFXTgNKLbHV"
+"""Letters of tar whose value is the next word."""
+_TAR_MODES = frozenset(("-A", "-c", "-d", "--delete", "-r", "-t", "--test-label", "-u", "-x"))
+_TAR_SHOWN = frozenset(("echo", "dot", ".", "bell", "sleep", "totals", "ttyout"))
+"""Checkpoint actions that run nothing."""
+
+
 def _tar(call: Call) -> None:
-    global _TAR
-    if _TAR is None:
-        _TAR = Grammar(
-            "-A,--catenate,--concatenate -c,--create -d,--diff,--compare --delete -r,--append -t,--list "
-            "--test-label -u,--update -x,--extract,--get "
-            "-C,--directory: -f,--file: -I,--use-compress-program:!exec "
-            "-F,--info-script,--new-volume-script:!exec --to-command:!exec --rsh-command:!exec "
-            "--rmt-command:!exec --checkpoint-action: --checkpoint? -a,--auto-compress -j,--bzip2 -J,--xz "
-            "-z,--gzip,--gunzip,--ungzip -Z,--compress --zstd --lzma --lzop --lzip "
-            "-v,--verbose -p,--preserve-permissions,--same-permissions -P,--absolute-names "
-            "-k,--keep-old-files -m,--touch -O,--to-stdout -h,--dereference "
-            "-W,--verify -w,--interactive -X,--exclude-from:!read -T,--files-from:!R2 --exclude: "
-            "-g,--listed-incremental:!write -G -N,--newer: --newer-mtime: -K: -L: -M -S,--sparse "
-            "-b,--blocking-factor: -B -i -R -s --strip-components: --transform,--xform: --wildcards "
-            "--no-wildcards --no-recursion --one-file-system --owner: --group: --mode: --mtime: "
-            "--numeric-owner --no-same-owner --same-owner --no-same-permissions --remove-files!R3 --overwrite "
-            "--overwrite-dir --unlink-first,-U --recursive-unlink!R3 --totals? --show-transformed-names "
-            "--null --sort: "
-            "--format: -H: --pax-option: -V,--label: --exclude-vcs --exclude-caches --acls --xattrs --selinux "
-            "--index-file:!write --volno-file:!write --warning: --utc --full-time --anchored "
-            "--keep-newer-files "
-            "--keep-directory-symlink --skip-old-files --backup? --suffix: --occurrence? --force-local "
-            "--no-auto-compress --hard-dereference --quiet -q -l -n -o --restrict --help --version --usage "
-            "--record-size: --delay-directory-restore --level: --no-overwrite-dir --ignore-failed-read "
-            "--include:"
-        )  # fmt: skip
-    args = list(call.args)
-    if args and args[0].value is not None and args[0].value and args[0].value[0] != "-":
-        # The old style: letters without a dash, their values follow in order.
-        letters = args[0].value
-        taking = [char for char in letters if char in "CfIFXTgNKLbHV"]
-        values = args[1 : 1 + len(taking)]
-        rest = args[1 + len(taking) :]
-        made = [Word(args[0].span, "-" + char) for char in letters if char not in "CfIFXTgNKLbHV"]
-        for char, value in zip(taking, values, strict=False):
-            made.extend((Word(args[0].span, "-" + char), value))
-        args = [*made, *rest]
-    parsed = _TAR.parse(args)
+    parsed = _TAR.parse(_dashed(call.args))
     perform(call, parsed)
     for word in parsed.unknown:
         call.note(R2, "tar.unknown-option", f"{word.shape} is not a known option", word, "law 2")
     for option in parsed.options:
         if option.name == "--checkpoint-action":
             action = call.value(option.value) if option.value is not None else None
-            if action is None or action.split("=", 1)[0].split("-", 1)[0] not in (
-                "echo",
-                "dot",
-                ".",
-                "bell",
-                "sleep",
-                "totals",
-                "ttyout",
-            ):
+            if action is None or action.split("=", 1)[0].split("-", 1)[0] not in _TAR_SHOWN:
                 call.note(R2, "tar.checkpoint", "runs a program at each checkpoint", option.word)
     if parsed.loose:
         call.flag("options-from-expansion")
     archive = parsed.value("-f")
-    modes = {option.name for option in parsed.options} & {
-        "-A",
-        "-c",
-        "-d",
-        "--delete",
-        "-r",
-        "-t",
-        "--test-label",
-        "-u",
-        "-x",
-    }
+    modes = {option.name for option in parsed.options} & _TAR_MODES
     if archive is not None and (call.value(archive) or "").find(":") > 0 and not parsed.has("--force-local"):
         call.note(R2, "tar.remote", "an archive name with a colon is on another machine, through rsh", archive)
     if modes <= {"-t", "-d", "--test-label"}:
@@ -174,20 +170,8 @@ def _tar(call: Call) -> None:
             trees(call, parsed.operands)
         call.reads(archive)
         return
-    if "-x" in modes and len(modes) == 1:
-        call.reads(archive)
-        if parsed.has("-O"):
-            return
-        call.note(R1, "files.tar.extract", "writes files from an archive")
-        folder = parsed.value("-C")
-        if folder is not None:
-            where = call.value(folder)
-            if where in ("/", "/etc", "/usr", "/bin", "/boot") or where is None:
-                call.note(R2, "files.tar.extract-system", "writes over the system's own files", folder)
-            else:
-                call.writes(folder)
-        if parsed.has("-P"):
-            call.note(R2, "files.tar.absolute", "writes wherever the archive says")
+    if modes == {"-x"}:
+        _untar(call, parsed, archive)
         return
     if "--delete" in modes:
         call.note(R2, "files.tar.delete", "removes members of an archive")
@@ -195,6 +179,48 @@ def _tar(call: Call) -> None:
         call.note(R1, "files.tar.create", "writes an archive")
         call.writes(archive)
     trees(call, parsed.operands)
+
+
+def _dashed(args: "Sequence[Word]") -> "list[Word]":
+    """The words of tar with its old style (letters without a dash, their values in order) written with dashes."""
+    first = args[0].value if args else None
+    if not first or first[0] == "-":
+        return list(args)
+    span = args[0].span
+    taking = [char for char in first if char in _TAR_LETTERS]
+    values = args[1 : 1 + len(taking)]
+    made = [Word(span, "-" + char) for char in first if char not in _TAR_LETTERS]
+    for char, value in zip(taking, values, strict=False):
+        made.extend((Word(span, "-" + char), value))
+    return [*made, *args[1 + len(taking) :]]
+
+
+def _untar(call: Call, parsed: Parsed, archive: "Word | None") -> None:
+    call.reads(archive)
+    if parsed.has("-O"):
+        return
+    folders = [option.value for option in parsed.options if option.name == "-C"]
+    folder = folders[0] if len(folders) == 1 else None
+    unpacks(call, "files.tar.extract", folder)
+    if folder is not None and (call.value(folder) or "/") in _SYSTEM_FOLDERS:
+        call.note(R2, "files.tar.extract-system", "writes over the system's own files", folder)
+    if parsed.has("-P"):
+        call.note(R2, "files.tar.absolute", "writes wherever the archive says")
+
+
+_SYSTEM_FOLDERS = ("/", "/etc", "/usr", "/bin", "/boot")
+
+
+def unpacks(call: Call, rule: str, folder: "Word | None") -> None:
+    """Files come out of an archive: into a folder that is saved with all that is in it, or over names that the text
+    does not tell, of which nothing can be saved."""
+    if folder is None:
+        text = "writes files from an archive over whatever has their names: name a folder for them, which can be saved"
+        call.note(R2, rule, text, None, "docs/judging.md")
+        call.judge.flags.add(INCOMPLETE)
+        return
+    call.note(R1, rule, "writes files from an archive")
+    call.writes(folder)
 
 
 def trees(call: Call, words: "Sequence[Word]") -> None:
@@ -206,7 +232,30 @@ def trees(call: Call, words: "Sequence[Word]") -> None:
     credentials(call, words)
 
 
-_TAR: Grammar | None = None
+_TAR = Grammar(
+    "-A,--catenate,--concatenate -c,--create -d,--diff,--compare --delete -r,--append -t,--list "
+    "--test-label -u,--update -x,--extract,--get "
+    "-C,--directory: -f,--file: -I,--use-compress-program:!exec "
+    "-F,--info-script,--new-volume-script:!exec --to-command:!exec --rsh-command:!exec "
+    "--rmt-command:!exec --checkpoint-action: --checkpoint? -a,--auto-compress -j,--bzip2 -J,--xz "
+    "-z,--gzip,--gunzip,--ungzip -Z,--compress --zstd --lzma --lzop --lzip "
+    "-v,--verbose -p,--preserve-permissions,--same-permissions -P,--absolute-names "
+    "-k,--keep-old-files -m,--touch -O,--to-stdout -h,--dereference "
+    "-W,--verify -w,--interactive -X,--exclude-from:!read -T,--files-from:!R2 --exclude: "
+    "-g,--listed-incremental:!write -G -N,--newer: --newer-mtime: -K: -L: -M -S,--sparse "
+    "-b,--blocking-factor: -B -i -R -s --strip-components: --transform,--xform: --wildcards "
+    "--no-wildcards --no-recursion --one-file-system --owner: --group: --mode: --mtime: "
+    "--numeric-owner --no-same-owner --same-owner --no-same-permissions --remove-files!R3 --overwrite "
+    "--overwrite-dir --unlink-first,-U --recursive-unlink!R3 --totals? --show-transformed-names "
+    "--null --sort: "
+    "--format: -H: --pax-option: -V,--label: --exclude-vcs --exclude-caches --acls --xattrs --selinux "
+    "--index-file:!write --volno-file:!write --warning: --utc --full-time --anchored "
+    "--keep-newer-files "
+    "--keep-directory-symlink --skip-old-files --backup? --suffix: --occurrence? --force-local "
+    "--no-auto-compress --hard-dereference --quiet -q -l -n -o --restrict --help --version --usage "
+    "--record-size: --delay-directory-restore --level: --no-overwrite-dir --ignore-failed-read "
+    "--include:"
+)  # fmt: skip
 
 
 def _ar(call: Call) -> None:
@@ -217,52 +266,38 @@ def _ar(call: Call) -> None:
         if value.startswith(("--", "@")):
             call.note(R2, "ar.option", f"{word.shape} loads code, writes or holds more options", word, "ar(1)")
     first = next(((word.value or "x").lstrip("-") for word in words if not (word.value or "").startswith("--")), "")
-    if first[:1] not in ("t", "p") and not any(word.value in ("--version", "--help") for word in call.args):
+    if first[:1] == "x":
+        unpacks(call, "files.ar", None)
+    elif first[:1] not in ("t", "p") and not any(word.value in ("--version", "--help") for word in call.args):
         call.note(R1, "files.ar", "writes an archive")
+        # Letters may take a member's name before it (`a`, `b`, `i`, `N`).
+        for word in words[1:3] if set("abiN") & set(first[1:]) else words[1:2]:
+            call.writes(word)
     for word in words[1:]:
         call.reads(word)
 
 
+_DD_SETTINGS = names("""
+    bs count skip seek status conv ibs obs iflag oflag cbs iseek oseek --help --version files speed
+""")
+
+
 def _dd(call: Call) -> None:
-    wrote = False
     for word in call.args:
         text = word.value if word.value is not None else word.prefix
         name, _, value = text.partition("=")
         if name == "of":
-            wrote = True
-            target = (
-                Word(word.span, value, (), True) if word.value is not None else Word(word.span, None, word.parts, True)
-            )
             if word.value is None:
                 call.note(R2, "files.dd.dynamic", "writes a file that the text does not name", word)
             elif call.judge.places(value)[0].startswith("/dev/") and value not in ("/dev/null", "/dev/stdout"):
                 call.note(R3, "files.dd.device", f"overwrites {value}", word, "dd(1)")
             else:
-                call.writes(target)
+                call.writes(Word(word.span, value, (), True))
         elif name == "if":
             if word.value is not None:
                 call.reads(Word(word.span, value, (), True))
-        elif name not in (
-            "bs",
-            "count",
-            "skip",
-            "seek",
-            "status",
-            "conv",
-            "ibs",
-            "obs",
-            "iflag",
-            "oflag",
-            "cbs",
-            "iseek",
-            "oseek",
-            "--help",
-            "--version",
-            "files",
-            "speed",
-        ):
+        elif name not in _DD_SETTINGS:
             call.opaque("an operand that is not known", word)
-    _ = wrote
 
 
 def _truncate(call: Call, parsed: Parsed) -> None:
@@ -319,10 +354,7 @@ def _unzip(call: Call, parsed: Parsed) -> None:
         call.reads(word)
     if any(parsed.has(name) for name in ("-l", "-t", "-Z", "-p", "-c", "-z", "-v", "-h", "--help")):
         return
-    call.note(R1, "files.unzip", "writes files from an archive")
-    folder = parsed.value("-d")
-    if folder is not None:
-        call.writes(folder)
+    unpacks(call, "files.unzip", parsed.value("-d"))
 
 
 def _cpio(call: Call, parsed: Parsed) -> None:
@@ -331,16 +363,48 @@ def _cpio(call: Call, parsed: Parsed) -> None:
         call.note(R2, "files.cpio.remote", "an archive name with a colon is on another machine, through rsh", archive)
     if parsed.has("-t") and not parsed.has("-p"):
         return
-    call.note(R1, "files.cpio", "writes files")
+    if parsed.has("-p"):
+        unpacks(call, "files.cpio", parsed.operands[0] if len(parsed.operands) == 1 else None)
+    elif parsed.has("-i"):
+        # Unless it is told otherwise, names from the root on are taken as they are.
+        unpacks(call, "files.cpio", parsed.value("-D") if parsed.has("--no-absolute-filenames") else None)
+    else:
+        call.note(R1, "files.cpio", "writes an archive")
+        call.writes(archive)
+
+
+_ARCHIVE_READS = names("l t i h b v lb vt lt --help")
+_ARCHIVE_EXTRACTS = names("x e")
+_ARCHIVE_WRITES = names("a u d rn f m c s")
 
 
 def _seven(call: Call) -> None:
+    """7z and rar: a verb, the archive, and for what comes out of it `-oDIR` (7z) or a last word with a slash (rar)."""
     verb = call.args[0].value if call.args else None
-    if verb in ("l", "t", "i", "h", "b", "v", "lb", "vt", "lt", "--help", None) and call.args and verb is not None:
+    if not call.args or verb in _ARCHIVE_READS:
         return
-    if not call.args:
-        return
-    call.note(R2 if verb is None else R1, f"files.{call.name}", "writes files")
+    operands = [word for word in call.args[1:] if (word.value or "x")[0] != "-"]
+    for word in operands[:1]:
+        call.reads(word)
+    if verb in _ARCHIVE_EXTRACTS:
+        options = [word for word in call.args[1:] if (word.value or "").startswith("-o")]
+        folder = None
+        if "rar" in call.name:
+            last = operands[-1] if len(operands) > 1 else None
+            folder = last if last is not None and (last.value or "").endswith("/") else None
+        elif len(options) == 1:
+            folder = Word(options[0].span, (options[0].value or "")[2:], (), True)
+        if any((word.value or "").startswith("-so") for word in call.args):
+            return
+        unpacks(call, f"files.{call.name}", folder if folder is not None and folder.value else None)
+    elif verb in _ARCHIVE_WRITES and operands:
+        call.note(R1, f"files.{call.name}", "writes an archive")
+        call.writes(operands[0])
+        if any((word.value or "").startswith(("-sdel", "-df", "-dr", "-m")) and len(word.value or "") < 6
+               for word in call.args):  # fmt: skip
+            call.note(R2, f"files.{call.name}.moves", "may remove the files that it packs")
+    else:
+        call.note(R2, f"files.{call.name}", "writes files in ways that are not read here")
 
 
 _CP = (

@@ -8,6 +8,7 @@ from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, perform, reader, table, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names
+from guard.judge.touches import INCOMPLETE
 
 EXAMPLES = {
     "R0": ("cat /etc/os-release", "head -n 5 f", "head -5 f", "tail -f /var/log/syslog", "wc -l f",
@@ -17,9 +18,10 @@ EXAMPLES = {
         "rev f", "fold -w 80 f", "file f", "stat f", "ls -la /srv", "less +F f", "seq 1 3", "sleep 1", "date +%s",
         "date -d yesterday", "ls *.log", "cat a b 2>/dev/null", "yq . f.yml", "hexdump -C f", "readlink -f x",
         "basename /a/b", "tree -L 2",),
-    "R1": ("sort -o out in", "sort -uo f f", "uniq in out", "cat a > b", "tee out", "ls | tee -a out", "split f",
+    "R1": ("sort -o out in", "sort -uo f f", "uniq in out", "cat a > b", "tee out", "ls | tee -a out",
         "yq -i .a=1 f.yml", "xxd -r f out", "shuf -o out f", "tree -o out", "iconv -f a -t b -o out f", "fmt f > g",),
-    "R2": ("sort --compress-program=x f", "sort --compress-prog x f", "date -s 12:00", "date 010203042026",
+    "R2": ("split f", "split -b 1M f part_", "csplit f 10",
+        "sort --compress-program=x f", "sort --compress-prog x f", "date -s 12:00", "date 010203042026",
         "cat /dev/sda", "cat ~/.ssh/id_rsa", "cat /etc/shadow", "head -c 10 /dev/mem", "tail -n1 .env",
         "cat /proc/1/environ", "cat *.pem", "tee /etc/passwd", "tee ~/.bashrc", "less -o x f; sort $X --comp",
         "man -P x ls", "grep x ~/.aws/credentials", "cat < /etc/shadow", "hostname web1", "xargs cat /etc/shadow",
@@ -80,13 +82,22 @@ def _hostname(call: Call, parsed: Parsed) -> None:
 
 
 def _split(call: Call, parsed: Parsed) -> None:
+    """Pieces with numbered names: as many as there turn out to be, so that not all of them can be saved as absent."""
+    if any(option.name in ("--help", "--version") for option in parsed.options):
+        return
     operands = parsed.operands
     if operands:
         call.reads(operands[0])
-    if len(operands) > 1:
-        call.writes(operands[1])
+    if call.name == "csplit":
+        prefix, default = parsed.value("-f"), "xx"
     else:
-        call.note(R1, f"{call.name}.write", "writes its pieces into the current folder")
+        prefix, default = (operands[1] if len(operands) > 1 else None), "x"
+    text = default if prefix is None else call.value(prefix)
+    if text is None:
+        call.opaque("writes pieces under names that the text does not tell", prefix, "path.dynamic")
+        return
+    call.writes(Word(prefix.span if prefix is not None else call.span, f"{text}*", (), True, globs=True), level=R2)
+    call.judge.flags.add(INCOMPLETE)
 
 
 def _xxd(call: Call, parsed: Parsed) -> None:
@@ -373,7 +384,7 @@ PROGRAMS: dict[str, Program] = {
             "-a,--suffix-length: -b,--bytes: -C,--line-bytes: -d,--numeric-suffixes? -x,--hex-suffixes? "
             "--additional-suffix: -e,--elide-empty-files "
             "--filter:!exec -l,--lines: -n,--number: -t,--separator: -u,--unbuffered --verbose "
-            "-f,--prefix:!write -k -s,--quiet -z --suffix-format: " "--suppress-matched --help --version",
+            "-f,--prefix: -k -s,--quiet -z --suffix-format: " "--suppress-matched --help --version",
             operands="data", check=_split, plain=True)),
     "shuf": reader("-e,--echo -i,--input-range: -n,--head-count: -o,--output:!write --random-source:!read "
         "-r,--repeat -z --help --version", unknown="R2"),
