@@ -82,7 +82,12 @@ def words(assessment: Assessment, guard: Guard) -> tuple[str, ...]:
 
 def seconds_left(armed: Armed, guard: Guard) -> int:
     """Until it is taken back; 0 when that is due."""
-    return max(0, round(_epoch_s(armed.deadline_at) - _epoch_s(guard.clock.utc())))
+    return max(0, round(left_s(armed, guard)))
+
+
+def left_s(armed: Armed, guard: Guard) -> float:
+    """Until it is taken back; below 0 when that is overdue."""
+    return _epoch_s(armed.deadline_at) - _epoch_s(guard.clock.utc())
 
 
 def waiting_words(armed: Armed, guard: Guard) -> str:
@@ -284,7 +289,7 @@ def at_deadline(execution: str, snapshot: str) -> int:
 
     guard = world.open_guard()
     ended = ended_as(execution, guard)
-    if ended == claims.FIRED and not _has_result(execution, guard):
+    if ended == claims.FIRED and not result_of(execution, guard):
         return _take_back(execution, snapshot, guard)
     return 0 if ended else _time_is_up(execution, snapshot, guard)
 
@@ -328,9 +333,12 @@ def _take_back(execution: str, snapshot: str, guard: Guard) -> int:
     return failed
 
 
-def _has_result(execution: str, guard: Guard) -> bool:
+def result_of(execution: str, guard: Guard) -> str:
+    """How taking it back ended: a `guard.types.Status`, or `failed` while it is tried again; "" before. Raises
+    StateError."""
     entries = guard.ledger.show(execution).entries
-    return any(entry.get("kind") == FIRED and entry.get("result") != BEGINS for entry in entries)
+    said = [str(entry.get("result")) for entry in entries if entry.get("kind") == FIRED]
+    return next((one for one in reversed(said) if one != BEGINS), "")
 
 
 def _is_running(execution: str, guard: Guard) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agent.answering import Answering
 from agent.messages import User
+from capabilities.countdown import WAITING, Watch
 from dialogue import events
 from dialogue.confirm import COMMAND, Answer
 from dialogue.screen import screen_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agent.jsonrpc import Asked, Reply
     from agent.repl.world import Opened
     from agent.sessions.store import Sessions
+    from capabilities.countdown import Told
     from dialogue.confirm import Ask
     from dialogue.protocol import Turn
 
@@ -153,7 +155,12 @@ class Held:
     """One open conversation."""
 
     def __init__(
-        self, opened: Opened, *, tell: Callable[[events.Stamped], None], asker: Asker, utc: Callable[[], str]
+        self,
+        opened: Opened,
+        *,
+        tell: Callable[[events.Stamped], None],
+        asker: Asker,
+        guard: execution.Guard,
     ) -> None:
         """
         Args:
@@ -161,8 +168,9 @@ class Held:
             asker: puts a question to the person behind the client.
         """
         self.opened, self.id = opened, opened.id
-        self._tell, self._asker, self._utc = tell, asker, utc
-        self._number = 0
+        self._tell, self._asker, self._utc = tell, asker, guard.clock.utc
+        self._watch = Watch(guard, self._waits)
+        self._number, self._counting = 0, threading.Lock()
         self._turns = sum(isinstance(message, User) for message in opened.messages())
         self._running = threading.Lock()
         self._open: dict[str, Asking] = {}
@@ -181,6 +189,11 @@ class Held:
     def note(self, text: str) -> None:
         """Tells something that a person should know, outside of a turn."""
         self._told(events.Notice(text), 0)
+
+    def _waits(self, told: Told) -> None:
+        """Tells how a change stands that a dead man watches over, in a turn or between two."""
+        deadline_at = told.deadline_at if told.state == WAITING else None
+        self._told(events.Notice(told.text, told.execution, deadline_at), 0)
 
     def turn(self, turn: Turn, request: Begun) -> Answering:
         """Runs one turn to its end.
@@ -219,11 +232,13 @@ class Held:
         self.opened.session.interrupt()
         if self._running.acquire(timeout=LET_END_S):
             self._running.release()
+        self._watch.close()
         self.opened.session.close()
 
     def _told(self, event: events.Event, turn: int) -> None:
-        self._number += 1
-        self._tell(events.Stamped(event, self.id, turn, self._number, self._utc()))
+        with self._counting:
+            self._number += 1
+            self._tell(events.Stamped(event, self.id, turn, self._number, self._utc()))
 
     def _on(self, event: events.Event) -> None:
         match event:
@@ -231,6 +246,8 @@ class Held:
                 asking = self._open[event.id] = self._asker(self.id, event)
                 arguments = (event.id, asking)
                 threading.Thread(target=self._answered, args=arguments, name="ask", daemon=True).start()
+            case events.ToolCompleted():
+                self._watch.look(event.execution)
             case events.AskSettled():
                 if (settled := self._open.pop(event.id, None)) is not None:
                     settled.withdraw()
@@ -257,7 +274,7 @@ class Table:
         held = self._held.get(id)
         if held is None:
             raise NotOpen(
-                f"{ascii(id)[1:-1][:80]} is not open here",
+                f"{repr(id)[1:-1][:80]} is not open here",
                 not_done="nothing was done",
                 hint="session/list, session/resume",
             )

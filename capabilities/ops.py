@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import core
 import execution
+from capabilities import countdown
 from capabilities.bounded import json_text, largest_page
 from capabilities.jobs import DONE
 from capabilities.registry import JSON, Tool, hints_of, parameters
@@ -211,6 +212,8 @@ def _recorded_object(guard: execution.Guard, id: str, jobs: Jobs) -> JSON:
     shown = guard.ledger.show(id)
     if shown.execution is not None:
         found = {"format": 1, "id": id, **execution_object(shown.execution)}
+        if watched := countdown.as_object(id, guard):
+            found["dead_man"] = watched
         output = shown.execution.output_file
         if output and jobs.may_read_output(os.path.realpath(output)):
             found["next"] = f"read{json_text({'path': output})}"
@@ -244,6 +247,11 @@ def list_tool(guard: execution.Guard) -> Tool:
         found: JSON = {"format": 1, "requests": [request_object(kept, redact) for kept in waiting[:MOST_ROWS]]}
         if len(waiting) > MOST_ROWS:
             found["left_out"] = {"requests": len(waiting) - MOST_ROWS}
+        if waits := [
+            {"execution": one.execution, **(countdown.as_object(one.execution, guard) or {})}
+            for one in countdown.waiting(guard)
+        ]:
+            found["dead_men"] = waits
         found["stamps"] = [stamp_object(stamp) for stamp in guard.ledger.stamps.listed()[:MOST_ROWS]]
         found["snapshots"] = [listed_object(one, redact) for one in guard.ledger.snapshots.listed()[:MOST_SNAPSHOTS]]
         return found

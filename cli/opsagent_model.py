@@ -74,7 +74,7 @@ def main(
         books=books,
     )
     try:
-        return _Turn(opened, question, guard.clock.utc).run()
+        return _Turn(opened, question, guard).run()
     finally:
         opened.conversation.close()
 
@@ -91,8 +91,9 @@ def _sessions(guard: execution.Guard) -> Sessions | StateError:
 class _Turn:
     """One turn on this terminal, or on none."""
 
-    def __init__(self, opened: Opened, question: Question, utc: Callable[[], str]) -> None:
-        self._opened, self._question, self._utc = opened, question, utc
+    def __init__(self, opened: Opened, question: Question, guard: execution.Guard) -> None:
+        self._opened, self._question, self._guard = opened, question, guard
+        self._utc = guard.clock.utc
         self._conversation: Conversation = opened.conversation
         self._answering = Answering(opened.chain.name, opened.chain.model)
         self._asking = False
@@ -143,8 +144,18 @@ class _Turn:
                 self._waiting.now(event.id, _call_words(event))
             case events.ToolCompleted():
                 self._waiting.over(event.id)
+                self._watched(event.execution)
             case _:
                 pass
+
+    def _watched(self, execution: str | None) -> None:
+        """Says that a change is taken back unless it is confirmed. It is not waited for: it goes on by itself."""
+        if not execution or not self._guard.connection:
+            return
+        from capabilities import countdown
+
+        if (armed := countdown.of(execution, self._guard)) is not None:
+            _say(countdown.words(armed, countdown.WAITING, self._guard))
 
     def _asked(self, event: events.AskOpened) -> Answer:
         """Asks on the terminal: an approval with its screen, or a question with a line."""

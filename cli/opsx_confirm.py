@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import execution
 from acting import confirming, deadman
+from capabilities import countdown as counting
 from cli import surroundings
 from cli.report import line, write
 from guard.errors import UsageError
@@ -22,15 +23,30 @@ TICK_S = 0.5
 
 
 def main(parsed: Parsed) -> int:
-    """Confirms one execution."""
-    if len(parsed.words) != 1:
+    """Confirms one execution; without its name, lists those that wait."""
+    if len(parsed.words) > 1:
         raise UsageError("name one execution", not_done="nothing was confirmed", hint="opsx confirm e-…")
     guard = execution.open_guard(surroundings.policy())
+    if not parsed.words:
+        return _listed(guard, as_json=parsed.flag("json"))
     confirming.confirm(parsed.words[0], guard, actor=surroundings.actor(), pid=os.getpid())
     if parsed.flag("json"):
         line({"format": 1, "execution": parsed.words[0], "confirmed": True})
     else:
         write(f"opsx: {parsed.words[0]} stays\n", to_stderr=True)
+    return 0
+
+
+def _listed(guard: Guard, *, as_json: bool) -> int:
+    waiting = counting.waiting(guard)
+    if as_json:
+        rows = [{"execution": one.execution, **(counting.as_object(one.execution, guard) or {})} for one in waiting]
+        line({"format": 1, "waiting": rows})
+        return 0
+    for one in waiting:
+        write(f"{counting.words(one, counting.WAITING, guard)}\n")
+    if not waiting:
+        write("nothing waits for a confirmation\n", to_stderr=True)
     return 0
 
 
@@ -42,13 +58,12 @@ def countdown(execution_id: str | None, guard: Guard) -> None:
     if armed is None:
         return
     try:
-        while not (ended := deadman.ended_as(execution_id, guard)) and deadman.is_alive(armed):
+        while (
+            not (ended := deadman.ended_as(execution_id, guard)) and deadman.left_s(armed, guard) > -counting.OVERDUE_S
+        ):
             write(f"\ropsx: taken back in {deadman.seconds_left(armed, guard):4d} s ", to_stderr=True)
             time.sleep(TICK_S)
     except KeyboardInterrupt:
         write("\nopsx: it goes on counting by itself\n", to_stderr=True)
         return
-    write(f"\ropsx: {execution_id} {_ENDS.get(ended, 'is not watched any more: look')}\n", to_stderr=True)
-
-
-_ENDS = {"confirmed": "is confirmed and stays", "fired": "is taken back", "stood-down": "never began"}
+    write(f"\ropsx: {counting.words(armed, ended or counting.LOST, guard)}\n", to_stderr=True)

@@ -19,6 +19,8 @@ from guard.bound import SnapshotOptions
 from guard.types import Actor, Level, Request, Status, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cli.options import Parsed
     from execution import Guard
 
@@ -68,7 +70,10 @@ def main(parsed: Parsed) -> int:
     on_output = _pass_on if passthrough else None
     save = snapshot_options(parsed)
     guard = with_dead_man(parsed, guard, request.actor)
-    ran = execution.run(request, guard, timeout_s=timeout_s, save=save, cancel=cancel, on_output=on_output)
+    on_begin = _armed_said(guard) if guard.connection else None
+    ran = execution.run(
+        request, guard, timeout_s=timeout_s, save=save, cancel=cancel, on_output=on_output, on_begin=on_begin
+    )
     if as_json:
         sys.stdout.write(json_line(exec_object(ran)) + "\n")
     elif passthrough:
@@ -82,6 +87,18 @@ def main(parsed: Parsed) -> int:
     if ran.outcome.status == Status.NEEDS_STAMP and ran.outcome.not_recorded_because:
         return SICK_STATE
     return CODES[ran.outcome.status]
+
+
+def _armed_said(guard: Guard) -> Callable[[str], None]:
+    """Says that a dead man waits before the change can cut the terminal that it is said on."""
+
+    def said(execution_id: str) -> None:
+        from capabilities import countdown
+
+        if (armed := countdown.of(execution_id, guard)) is not None:
+            write(f"opsx: begins; {safe(countdown.words(armed, countdown.WAITING, guard))}\n", to_stderr=True)
+
+    return said
 
 
 def with_dead_man(parsed: Parsed, guard: Guard, actor: str) -> Guard:

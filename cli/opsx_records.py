@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from guard.ledger.approvals import KeptRequest
     from guard.ledger.null import NullLedger
     from guard.ledger.records import Execution
+    from guard.ledger.shown import Shown
     from guard.ledger.store import Ledger
 
 STATUSES = (Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.CANCELLED, Status.UNKNOWN, Status.RUNNING)
@@ -67,7 +68,19 @@ def executions(parsed: Parsed) -> int:
         write("nothing was run yet\n" if not status else f"nothing with status {status}\n", to_stderr=True)
     for note in listing.notes:
         write(f"opsx: {safe(note)}\n", to_stderr=True)
+    _say_what_waits(listing.executions)
     return 0
+
+
+def _say_what_waits(runs: Iterable[Execution]) -> None:
+    """Says that something is taken back soon unless it is confirmed."""
+    if all(run.level == "R0" for run in runs):
+        return
+    from capabilities import countdown
+
+    guard = execution.open_guard()
+    for armed in countdown.waiting(guard):
+        write(f"opsx: {safe(countdown.words(armed, countdown.WAITING, guard))}\n", to_stderr=True)
 
 
 def since(text: str, parsed: Parsed) -> str:
@@ -112,6 +125,7 @@ def show(parsed: Parsed) -> int:
                 "id": shown.id,
                 "execution": execution_object(shown.execution) if shown.execution else None,
                 "request": request_object(shown.request, Redactor().text) if shown.request else None,
+                **({"dead_man": watched} if (watched := _watched(shown)) else {}),
                 **({} if change is None else {"change": change.split("\n")}),
                 "entries": list(shown.entries),
             }
@@ -119,6 +133,8 @@ def show(parsed: Parsed) -> int:
         return 0
     if shown.execution:
         _show_fields(execution_object(shown.execution))
+        if watched := _watched(shown):
+            _show_fields({f"dead man: {name}": value for name, value in watched.items()})
         if shown.execution.status == Status.UNKNOWN:
             write(
                 "\nIt was a read and its end is not on record; it blocks nothing.\n"
@@ -136,6 +152,15 @@ def show(parsed: Parsed) -> int:
     for entry in shown.entries:
         write(f"  {_entry_line(entry)}\n")
     return 0
+
+
+def _watched(shown: Shown) -> dict[str, object] | None:
+    """How it stands with the dead man of a run; None for a run without one."""
+    if shown.execution is None or all(entry.get("kind") != "deadman_armed" for entry in shown.entries):
+        return None
+    from capabilities import countdown
+
+    return countdown.as_object(shown.id, execution.open_guard())
 
 
 def _change_of(kept: KeptRequest) -> str | None:

@@ -145,6 +145,10 @@ class Notice(Event):
 
     type: ClassVar[str] = "notice"
     text: str
+    execution: str | None = None
+    """`e-…` that it is about: a change that is taken back at its deadline unless a person confirms it."""
+    deadline_at: str | None = None
+    """RFC 3339; while that change waits."""
 
 
 @dataclass(frozen=True, slots=True)

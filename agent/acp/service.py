@@ -127,7 +127,7 @@ class Service:
             told = Told(cwd, notices=self._hello.has("session", "notices"), window_tokens=opened.window_tokens)
             asker = Asker(self._connection, told, forms=self._hello.has("elicitation", "form"))
             id = opened.id
-            held = Held(opened, tell=lambda event: self._event(id, event), asker=asker, utc=self._world.guard.clock.utc)
+            held = Held(opened, tell=lambda event: self._event(id, event), asker=asker, guard=self._world.guard)
             session = self._sessions[id] = Session(held, told, asker, cwd, self._world.guard.policy.mode)
             self._open.add(held)
 

@@ -111,7 +111,7 @@ class Told:
                 yield self._completed(event)
                 yield from self._stepped(event.id, "completed")
             case events.Notice():
-                yield from self._noticed(event.text, "info")
+                yield from self._noticed(event.text, "warning" if event.deadline_at else "info")
             case events.BrainSwitched():
                 yield from self._noticed(f"{event.brain} answers now: {event.because}", "warning")
             case events.Error():

@@ -231,7 +231,7 @@ class Repl:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            if self.desk.working or self.desk.dock.waiting or self._hint:
+            if self.desk.working or self.desk.dock.waiting or self._hint or self.desk.watch.now():
                 self.changed()
 
     def _post(self, run: Callable[[], None]) -> None:

@@ -20,6 +20,7 @@ from agent.repl.status import words as status_words
 from agent.repl.transcript import ErrorRow, NoteRow, Person
 from agent.repl.work import Work
 from agent.repl.world import Clear, Copy, Enter, Leave, Pursue, Rows, Say, Talk
+from capabilities.countdown import Watch
 from dialogue import events as ev
 from dialogue.confirm import CANCELLED, Answer
 from dialogue.protocol import Turn
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from agent.repl.goals import Goal
     from agent.repl.transcript import Piece, Row, Transcript
     from agent.repl.world import Effect, Opened, Screen, World
+    from capabilities.countdown import Told
     from dialogue.events import Event
 
 MOST_QUEUED = 50
@@ -68,6 +70,7 @@ class Desk:
         self._asked = self._lost = False
         self._edited = ""
         self._cancel: _Cancel | None = None
+        self.watch = Watch(world.guard, self._waits)
         self._work = Work(post, fault=self._said, over=self._over, after=self._count)
         self._closed = False
 
@@ -169,6 +172,7 @@ class Desk:
         self._closed = True
         self.queued.clear()
         self.asks.close()
+        self.watch.close()
         self.interrupt()
         self.opened.session.close()
         self._work.join(CLOSING_S)
@@ -183,6 +187,7 @@ class Desk:
         """Looks at the record and at earlier conversations, beside the screen; then does as if `first` was typed."""
         self._work.beside(self._count)
         self._work.beside(self._remember)
+        self._work.beside(self.watch.look_at_all)
         if first:
             self.submit(first)
 
@@ -274,6 +279,10 @@ class Desk:
                 self.screen.leave()
         self.screen.changed()
 
+    def _waits(self, told: Told) -> None:
+        """How a change stands that a dead man watches over; from a thread of the watch's."""
+        self.tell(ev.Notice(told.text, told.execution, told.deadline_at))
+
     # ── in the screen's thread ───────────────────────────────────────────────────────────────────────────────────
 
     def _take(self, event: Event) -> None:
@@ -288,6 +297,8 @@ class Desk:
                     self.stop_editing()
             case ev.ToolCompleted():
                 self._lost = self._lost or event.status == RunStatus.UNKNOWN
+                if event.execution and self.world.guard.connection:
+                    self._work.beside(lambda: self.watch.look(event.execution))
             case ev.TurnCompleted():
                 self._turn_over(event.exit_code)
         self.screen.changed()

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PASTE_S = 0.05
 """Lines that follow within this time belong to one paste."""
 LINE_BYTES = 1024 * 1024
+NEWS_S = 1.0
+"""How often it is looked for what came while a line is waited for."""
 WAIT_S = 0.2
 """How often the wait for events looks up."""
 
@@ -154,6 +156,8 @@ class Plain:
         if terminal:
             self._write(prompt)
         while b"\n" not in self._buffer:
+            while not select.select([fd], [], [], NEWS_S)[0]:
+                self._news(prompt if terminal else "")
             data = os.read(fd, 65_536)
             if not data:
                 rest, self._buffer = self._buffer, b""
@@ -169,6 +173,18 @@ class Plain:
         else:
             text, _, self._buffer = self._buffer.partition(b"\n")
         return text.decode("utf-8", "replace")
+
+    def _news(self, prompt: str) -> None:
+        """Shows what came while a line is waited for: a change may be taken back meanwhile."""
+        while not self._posted.empty():
+            self._posted.get()()
+        pieces = self.desk.pieces()
+        if pieces and prompt:
+            self._write("\n")
+        for piece in pieces:
+            self._rows(rows.rows_of(piece, self._columns()))
+        if pieces:
+            self._write(prompt)
 
     def _rows(self, lines: list[Line]) -> None:
         self._write("".join(text_of(one).rstrip() + "\n" for one in lines))

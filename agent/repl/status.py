@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.repl.lines import Line, cut
+from capabilities import countdown
 from capabilities.questions import user_name
 from guard import render
 
@@ -37,6 +38,8 @@ class Status:
     """Runs whose end is not on record and that nobody has settled."""
     detached: int = 0
     """Runs that go on by themselves."""
+    waits: str = ""
+    """The change that is taken back next unless it is confirmed, and in how many seconds; "" when none waits."""
     busy: str = ""
     """What is at work, with its time; "" when nothing is."""
     goal: str = ""
@@ -62,6 +65,7 @@ def status_of(desk: Desk, *, hint: str = "", written: str = "") -> Status:
         cost=told.cost,
         unknown=desk.record.unknown,
         detached=desk.record.detached,
+        waits=countdown.in_short(desk.watch.now(), desk.world.guard),
         busy=desk.busy_words(),
         goal=f"goal {goal.round}/{goal.rounds}" if goal else "",
         written=written,
@@ -79,6 +83,7 @@ def status_line(status: Status, columns: int) -> Line:
             spans.append((style, render.visible_line(text)))
 
     put(status.hint, "status-danger")
+    put(status.waits, "status-danger")
     if status.unknown:
         put(f"{status.unknown} UNKNOWN: /executions", "status-danger")
     if status.detached:

@@ -125,7 +125,7 @@ class Service:
         self._open.require_room()
         asks = self._world.person and bool(self._answers)
         opened = self._world.open(resume=resume, client=self._client, asks=asks)
-        held = Held(opened, tell=self._tell, asker=self._asker(), utc=self._world.guard.clock.utc)
+        held = Held(opened, tell=self._tell, asker=self._asker(), guard=self._world.guard)
         self._open.add(held)
         held.began(resumed=bool(resume))
         return held

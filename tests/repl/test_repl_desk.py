@@ -6,9 +6,12 @@ import os
 
 import pytest
 
+from acting import deadman
 from agent.messages import User
 from agent.repl import dock
 from guard.errors import UsageError
+from guard.ledger import claims
+from tests.deadman.armed import waits
 from tests.repl.desks import Seat
 
 
@@ -259,3 +262,22 @@ def test_an_edit_shows_its_difference_before_and_after_the_yes(seat):
     one.pump()
     assert one.shown().count("  │ -workers=0\n  │ +workers=4") == 2, one.shown()
     assert one.desk.transcript.tools[-1].status == "succeeded"
+
+
+def test_a_change_that_waits_for_a_confirmation_is_counted_down_through_further_turns_and_its_end_is_told(seat):
+    seat = seat({"text": "first"}, {"text": "second"})
+    run = waits(seat.world.guard, seconds=600)
+    desk = seat.desk
+    desk.begin()
+    seat.pump(lambda: desk.watch.now())
+    assert f"opsx confirm {run} over a NEW connection" in desk.status().waits
+    seat.say("one")
+    seat.pump()
+    seat.say("two")
+    rows = seat.pump()
+    assert desk.status().waits.startswith("back in ")
+    assert any(f"opsx confirm {run}" in row for row in rows)
+    claims.claim(seat.world.guard.ledger.answers.folder, run, claims.FIRED)
+    seat.world.guard.ledger.note(deadman.FIRED, execution=run, result="succeeded")
+    rows = seat.pump(lambda: any("is taken back: nobody confirmed it" in row for row in seat.rows))
+    assert desk.status().waits == ""

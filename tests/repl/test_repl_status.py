@@ -62,3 +62,10 @@ def test_what_was_written_is_shown_while_the_dock_covers_it():
 
 def test_script_is_named_by_its_file():
     assert short_brain("script:/a/b/c.toml") == "script:c.toml" and short_brain("local") == "local"
+
+
+def test_a_change_that_is_taken_back_soon_stands_before_all_else_but_the_hint():
+    waits = "back in 45 s: opsx confirm e-7 over a NEW connection"
+    assert words(replace(FULL, waits=waits)).startswith(f"{waits} · 2 UNKNOWN")
+    styles = {text.strip(): style for style, text in status_line(replace(FULL, waits=waits), 300)}
+    assert styles[waits] == "status-danger"
