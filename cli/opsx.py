@@ -165,8 +165,8 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
     Verb(
         "confirm",
         "cli.opsx_confirm",
-        "keep a change that would be taken back by itself; over a connection opened after it",
-        usage="ID",
+        "keep a change that would be taken back by itself; over a connection opened after it. Without ID: what waits",
+        usage="[ID]",
         options=(JSON,),
         codes="0 confirmed · 4 not by this person, or not over this connection",
     ),
