@@ -14,6 +14,9 @@ MARK = "OPSAGENT_RUN"
 """In each command's environment: the execution's own random name."""
 HELPERS: set[int] = set()
 """Processes of ours that start others and are under a filter themselves: never taken for what a run left."""
+_stuck: dict[int, str] = {}
+"""Process → when it started (ticks since boot): what would not die, stuck in the kernel. It was named once, by the run
+whose it is, and is waited for no more."""
 
 
 def any_children() -> bool:
@@ -74,6 +77,8 @@ def survivors(mark: str, session: int, *, alone: bool) -> tuple[list[int], list[
     for pid, fields in table.items():
         if pid == me or pid in HELPERS or (int(fields[1]) != me and int(fields[3]) != session):
             continue
+        if _stuck.get(pid) == fields[19] and fields[0] not in "ZX":
+            continue
         if int(fields[3]) == session or _has_mark(pid, wanted) or (alone and filter_count(pid) > own_filters >= 0):
             found.add(pid)
     grown = True
@@ -112,5 +117,6 @@ def sweep(
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > end:
+            _stuck.update((pid, fields[19]) for pid in running if (fields := process_stat(pid)) is not None)
             return sorted(running)
         pause(0.005)

@@ -17,7 +17,7 @@ import pytest
 from guard.errors import SandboxUnavailable
 from guard.hands import liveness
 from guard.hands.environment import build_environment
-from guard.hands.sandbox import PROFILES, Sandbox, pool, scratch, seccomp, syscalls, worker
+from guard.hands.sandbox import PROFILES, Sandbox, missing, pool, report, scratch, seccomp, syscalls, worker
 from guard.hands.sandbox import profiles as table
 from guard.hands.sandbox.kernel import TABLES, Kernel, probe
 from guard.hands.sandbox.report import Notes
@@ -239,6 +239,46 @@ def test_a_filter_that_is_missing_is_found_out_too(monkeypatch):
     monkeypatch.setattr(worker.seccomp, "load", lambda *arguments, notify: -1)
     with pytest.raises(SandboxUnavailable, match="the canary socket was not stopped"):
         Sandbox(kernel).worker("local")
+
+
+def test_where_a_supervisor_cannot_hand_over_what_it_opened_nothing_holds_without_landlock(monkeypatch):
+    """Linux 5.0 to 5.8: every `2>/dev/null` would fail, and programs would answer wrongly."""
+
+    with open(os.devnull) as no_listener:  # it does not know the request, as an old kernel's listener
+        assert report.can_hand_over(no_listener.fileno()) is False
+    monkeypatch.setattr(report, "can_hand_over", lambda listener: False)
+    made = Sandbox(dataclasses.replace(probe(), landlock_abi=0))
+    assert made.measure().profiles == frozenset()
+    [piece] = [one for one in missing.missing_pieces(made) if one.piece == "seccomp user notification"]
+    assert "Linux 5.9" in piece.mend
+    made.close()
+
+
+@pytest.mark.parametrize("machine", TABLES)
+@pytest.mark.parametrize("abi", [0, 1, 2, 3, 5, 6])
+def test_filters_take_over_what_an_older_landlock_lacks_on_both_architectures(machine, abi):
+    kernel = Kernel(abi, seccomp=True, notify=True, machine=machine)
+    ours = 4711, 4712
+    code = seccomp.program(kernel, PROFILES["local"], notify=True, worker=ours)
+
+    def ask(name, *arguments):
+        return verdict(code, kernel.numbers[name], arguments, machine=machine)
+
+    for name in table.LOOKING_IN:
+        assert ask(name) == (ALLOW if abi else NOTIFY), name
+    # Before the right to truncate, what empties a file is refused by number and flags.
+    assert ask("truncate") == NOTIFY
+    assert ask("openat2") == (NOTIFY if abi >= 3 else ENOSYS)
+    assert ask("openat", 0, 0, os.O_RDONLY | os.O_TRUNC) == NOTIFY
+    # Before the scope of signals, the supervisor decides by session, and what it cannot see is refused.
+    for name in ("kill", "tkill"):
+        assert ask(name, 99) == (ALLOW if abi >= 6 else NOTIFY), name
+    assert ask("tgkill", 99, 99) == (ALLOW if abi >= 6 else NOTIFY)
+    for worker_id in ours:
+        assert ask("kill", worker_id) == ask("tkill", worker_id) == ask("pidfd_open", worker_id) == NOTIFY
+    for arch in {0x40000003, 0xC000003E, 0x40000028, 0xC00000B7} - {TABLES[machine][0]}:
+        assert verdict(code, kernel.numbers["read"], arch=arch, machine=machine) == ENOSYS
+    assert verdict(code, 0x40000000 | kernel.numbers["read"], machine=machine) == ENOSYS
 
 
 def test_measure_is_made_once():

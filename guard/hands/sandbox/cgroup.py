@@ -82,6 +82,8 @@ class RunGroup:
     """One run's group: a folder in each place."""
 
     folders: list[tuple[str, Place]] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """Where folders go that something stuck in the kernel keeps (the list of `RunGroups`)."""
 
     def take(self, pid: int) -> None:
         """Moves a process in, unless it has ended; what it starts from now on is in there, too. Raises OSError."""
@@ -94,7 +96,8 @@ class RunGroup:
         told = []
         for folder, place in self.folders:
             told += [means for name, line, means in place.counters if _counter(f"{folder}/{name}", line)]
-            _remove(folder)
+            if not _remove(folder):
+                self.left.append(folder)
         self.folders = []
         return told
 
@@ -104,6 +107,7 @@ class RunGroups:
 
     def __init__(self, places: list[Place]) -> None:
         self.places = places
+        self._left: list[str] = []
         for place in places:
             _remove_abandoned(place.parent)
 
@@ -114,7 +118,8 @@ class RunGroups:
 
     def new(self) -> RunGroup:
         """A group with its limits set. Raises OSError; nothing is left then."""
-        group = RunGroup()
+        self._left[:] = [folder for folder in self._left if not _removed(folder)]
+        group = RunGroup(left=self._left)
         pid = os.getpid()
         try:
             for place in self.places:
@@ -240,20 +245,25 @@ def _write(path: str, value: str) -> None:
         os.close(descriptor)
 
 
-def _remove(folder: str, pause: Callable[[float], None] = time.sleep) -> None:
-    """Ends what is in a group of ours and removes it; what is stuck in the kernel keeps it, for the next process."""
+def _remove(folder: str, pause: Callable[[float], None] = time.sleep) -> bool:
+    """Ends what is in a group of ours and removes it. False when something that is stuck in the kernel keeps it."""
     end = time.monotonic() + END_LIMIT_S
-    while True:
-        try:
-            os.rmdir(folder)
-            return
-        except FileNotFoundError:
-            return
-        except OSError:
-            _kill_all(folder)
+    while not _removed(folder):
+        _kill_all(folder)
         if time.monotonic() > end:
-            return
+            return False
         pause(0.002)
+    return True
+
+
+def _removed(folder: str) -> bool:
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _kill_all(folder: str) -> None:

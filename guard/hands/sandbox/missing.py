@@ -29,7 +29,7 @@ class Missing(NamedTuple):
 
 
 def missing_pieces(sandbox: Sandbox) -> list[Missing]:
-    """In the order of their weight; empty on a machine that has everything. Effects: measures, makes the private folder."""
+    """In the order of their weight; empty on a machine that has everything. Measures, and makes the private folder."""
     kernel, found = sandbox.kernel, []
     if kernel.machine not in TABLES:
         return [
@@ -57,6 +57,8 @@ def missing_pieces(sandbox: Sandbox) -> list[Missing]:
         if not kernel.landlock_abi:
             meaning = "nothing is enforced: without Landlock somebody has to answer for each write"
         mend = "in a container, or inside another sandbox, a filter with a listener has to be allowed"
+        if not kernel.landlock_abi:
+            mend = f"Linux 5.9, which can answer with what it opened; {mend}"
         found.append(Missing("seccomp user notification", meaning, mend if kernel.notify else "Linux 5.0"))
     found += _missing_groups(sandbox)
     if sandbox.scratch.root() is None:

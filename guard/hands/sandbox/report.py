@@ -113,11 +113,21 @@ class Notes:
         return tuple(Interference(operation, path) for operation, path in list(self.found))
 
 
+def can_hand_over(listener: int) -> bool:
+    """Whether a descriptor can be given to a process that waits (Linux 5.9): asked about a call that there is not."""
+    try:
+        fcntl.ioctl(listener, ADD_DESCRIPTOR, bytearray(struct.pack("=QIIII", 0, 0, listener, 0, 0)))
+    except OSError as error:
+        return error.errno == errno.ENOENT
+    return True
+
+
 class Supervisor:
     """One listener, one thread. `register` and `forget` are called by the runs."""
 
     def __init__(self, kernel: Kernel, listener: int, scratch: str | None, *, sends: str = "", helper: int = 0) -> None:
-        """
+        """Raises OSError where it would have to do writes itself and this kernel has no way to hand them over.
+
         Args:
             kernel: what holds the worker; without Landlock, the supervisor decides about each write itself.
             sends: what is seen to when the worker's commands send something (`SandboxProfile.sends`).
@@ -132,6 +142,8 @@ class Supervisor:
         self._flags_at: dict[int, int] = {}
         opens = {kernel.numbers[name]: index for name, index in (("open", 1), ("openat", 2)) if name in kernel.numbers}
         self._stand_in = None if kernel.landlock_abi else StandIn(kernel, scratch)
+        if self._stand_in is not None and not can_hand_over(listener):
+            raise OSError(errno.ENOTSUP, "before Linux 5.9 a supervisor cannot hand over what it opened")
         self._acted = self._continued if self._stand_in is not None else set()
         if self._stand_in is not None:
             self._continued = set()
