@@ -173,7 +173,7 @@ class Service:
     async def call_tool(self, ctx: Any, params: Any) -> JSON:
         """Runs one tool in a thread, tells how far it is, and answers with its result, an error, or a handle."""
         if params.name not in self._known:
-            raise self._sdk.MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {ascii(params.name)[:80]}")
+            raise self._sdk.MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {repr(params.name)[:80]}")
         if self._in_flight >= MOST_IN_FLIGHT:
             raise self._sdk.MCPError(code=BUSY, message=f"busy: {MOST_IN_FLIGHT} calls are in flight; try again")
         arguments = params.arguments or {}

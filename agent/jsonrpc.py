@@ -332,7 +332,7 @@ class Connection:
         with self._lock:
             asked = self._asked.pop(id, None) if isinstance(id, str) else None
         if asked is None:
-            self._say(f"an answer to nothing that is open was dropped: {ascii(id)[:60]}")
+            self._say(f"an answer to nothing that is open was dropped: {repr(id)[:60]}")
         elif value.get("jsonrpc") != "2.0" or ("result" in value) == ("error" in value):
             asked.settle(Reply(why="the answer was malformed"))
         elif "error" in value:
@@ -362,7 +362,7 @@ class Connection:
     def _request(self, id: str | int, method: str, params: Any, replied: Replied) -> None:
         served = self._methods.get(method)
         if served is None:
-            replied(_error(id, METHOD_NOT_FOUND, f"Method not found: {ascii(method)[1:-1][:80]}"))
+            replied(_error(id, METHOD_NOT_FOUND, f"Method not found: {repr(method)[1:-1][:80]}"))
             return
         if not isinstance(params, dict):
             replied(_error(id, INVALID_PARAMS, "Invalid params: they are an object"))

@@ -120,19 +120,19 @@ def _require_file(path: str) -> None:
         return
     except (OSError, ValueError) as error:
         raise CannotRead(
-            f"there is no file {ascii(path)[1:-1]}: {getattr(error, 'strerror', None) or 'not a path'}",
+            f"there is no file {repr(path)[1:-1]}: {getattr(error, 'strerror', None) or 'not a path'}",
             not_done="nothing was read",
             hint='look with ops_exec{"command": "ls -la DIR"}',
         ) from None
     if stat.S_ISDIR(mode):
         raise CannotRead(
-            f"{ascii(path)[1:-1]} is a folder",
+            f"{repr(path)[1:-1]} is a folder",
             not_done="nothing was read",
             hint=f"ops_exec: ls -la -- {joined([path])}",
         )
     if not stat.S_ISREG(mode):
         # A device can have a line without an end, and a pipe waits for its writer.
-        raise CannotRead(f"{ascii(path)[1:-1]} is no regular file", not_done="nothing was read")
+        raise CannotRead(f"{repr(path)[1:-1]} is no regular file", not_done="nothing was read")
 
 
 def _through_the_guard(guard: execution.Guard, call: Call, path: str, offset: int, limit: int) -> JSON:
@@ -195,7 +195,7 @@ def _saved(path: str, offset: int, limit: int) -> JSON:
                 kept = window.kept
     except OSError as error:
         raise CannotRead(
-            f"the saved output {ascii(path)[1:-1]} is gone: {error.strerror}",
+            f"the saved output {repr(path)[1:-1]} is gone: {error.strerror}",
             not_done="nothing was read",
             hint="run the command again; the newest 200 outputs are kept",
         ) from None

@@ -84,7 +84,7 @@ def probe_tool(guard: execution.Guard, call: Call) -> Tool:
             items = programs([what], guard, call)
         else:
             raise UnknownProbe(
-                f"there is nothing called {ascii(what)[:60]} to probe",
+                f"there is nothing called {repr(what)[:60]} to probe",
                 not_done="nothing was looked at",
                 hint=f"all, {', '.join(GROUPS)}, or a program: {', '.join(PROGRAMS)}",
             )

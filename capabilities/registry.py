@@ -100,7 +100,7 @@ class Registry:
             return self._tools[name]
         except KeyError:
             raise UnknownTool(
-                f"there is no tool {ascii(name)[:80]}", hint=f"the tools are {', '.join(self._tools)}"
+                f"there is no tool {repr(name)[:80]}", hint=f"the tools are {', '.join(self._tools)}"
             ) from None
 
     def call(self, name: str, arguments: object) -> JSON:
@@ -132,7 +132,7 @@ def fitting(name: str, schema: JSON, arguments: object) -> JSON:
     known = schema["properties"]
     unknown = [str(one) for one in arguments if one not in known]
     if unknown:
-        raise BadArguments(f"{name} does not know {', '.join(ascii(one)[:60] for one in sorted(unknown))}", hint=usage)
+        raise BadArguments(f"{name} does not know {', '.join(repr(one)[:60] for one in sorted(unknown))}", hint=usage)
     missing = [one for one in schema["required"] if one not in arguments]
     if missing:
         raise BadArguments(f"{name} needs {', '.join(missing)}", hint=usage)

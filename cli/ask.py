@@ -143,7 +143,8 @@ def _paged(text: str, columns: int, lines: int, deadline: float, *, to_stderr: b
     left = rows
     all_lines = text.splitlines(keepends=True)
     for number, line in enumerate(all_lines):
-        needed = max(1, -(-render.width(line.rstrip("\n")) // columns))
+        # Not their width through that of a row: a wide character goes to the next row whole.
+        needed = _rows_of(line.rstrip("\n"), columns)
         if needed > left and number:
             typed = _line(f"-- {len(all_lines) - number} more lines; Enter goes on, Esc is no -- ", deadline)
             if not isinstance(typed, str):
@@ -154,6 +155,17 @@ def _paged(text: str, columns: int, lines: int, deadline: float, *, to_stderr: b
         write(line, to_stderr=to_stderr)
         left -= needed
     return None
+
+
+def _rows_of(line: str, columns: int) -> int:
+    """How many rows a terminal breaks a line into."""
+    rows, used = 1, 0
+    for char in line:
+        wide = render.width(char)
+        if used + wide > columns:
+            rows, used = rows + 1, 0
+        used += wide
+    return rows
 
 
 def _line(prompt: str, deadline: float, *, opening: bool = True) -> str | _Stopped:

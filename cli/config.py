@@ -273,7 +273,7 @@ class _Found:
             self.lists[key].update(dict.fromkeys(values))
         # Said, but the rest of the file counts: a newer version's table must not cost a signer or a strict mode.
         self.problems += [
-            f"{path}: [{ascii(name)[1:-1][:60]}] is no part of it and says nothing; there are {', '.join(TABLES)}"
+            f"{path}: [{repr(name)[1:-1][:60]}] is no part of it and says nothing; there are {', '.join(TABLES)}"
             for name in table
             if name not in TABLES
         ]

@@ -207,7 +207,7 @@ def _unexpected(word: str) -> Exception:
     from cli.options import nearest
     from guard.errors import UsageError
 
-    shown = ascii(word)[1:-1][:60]
+    shown = repr(word)[1:-1][:60]
     if word in BY_NAME or word in ALIASES:
         return UsageError(f"{PROGRAM} has no verb {shown}; it is a verb of opsx", hint=f"opsx {shown} --help")
     return UsageError(

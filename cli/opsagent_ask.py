@@ -32,6 +32,7 @@ LEAST_WATCH_S, MOST_WATCH_S = 2, 86_400
 CLEAR = "\x1b[H\x1b[2J"
 """Cursor home and clear (ECMA-48): a new answer stands where the last one was."""
 PROGRESS_EVERY_S = 5.0
+PROGRESS_COLUMNS = 60
 
 
 class Interrupted(GuardError):
@@ -240,15 +241,13 @@ def question_of(parsed: "Parsed", *, with_model: bool = False) -> oneshot.Questi
     """
     output = parsed.value("output", "json" if parsed.flag("json") else "nagios" if parsed.flag("nagios") else "text")
     if output not in oneshot.OUTPUTS or (parsed.value("output") == "nagios"):
-        raise UsageError(
-            f"--output takes text, json or stream-json, not {ascii(output)[1:-1]!r}", hint="opsagent --help"
-        )
+        raise UsageError(f"--output takes text, json or stream-json, not {output!r}", hint="opsagent --help")
     chosen = [name for name in ("json", "output", "nagios") if parsed.values.get(name)]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other", hint="opsagent --help")
     lang = parsed.value("lang")
     if "lang" in parsed.values and lang not in LANGUAGES:
-        raise UsageError(f"--lang takes en or zh, not {ascii(lang)[1:-1]!r}", hint="opsagent --help")
+        raise UsageError(f"--lang takes en or zh, not {lang!r}", hint="opsagent --help")
     usual_s, most_s = (0, MOST_MODEL_S) if with_model else (20, MOST_RUNBOOKS_S)
     try:
         total_s = parsed.whole_number("timeout", usual_s, low=1, high=most_s)
@@ -269,7 +268,7 @@ def _watch_s(parsed: "Parsed", output: str) -> float:
         int(number) * (60 if unit == "m" else 1) if number.isascii() and number.isdigit() and len(number) < 6 else 0
     )
     if not LEAST_WATCH_S <= seconds <= MOST_WATCH_S:
-        raise UsageError(f"--watch takes a time from 2s to 1440m, not {ascii(text)[1:-1]!r}", hint="--watch 30s")
+        raise UsageError(f"--watch takes a time from 2s to 1440m, not {text!r}", hint="--watch 30s")
     if output != "text":
         raise UsageError("--watch shows text; leave --json, --output and --nagios out", hint="opsagent --help")
     return float(seconds)
@@ -317,8 +316,10 @@ class Progress:
         now = self._now()
         if self._shown and now >= self._due:
             self._due = now + PROGRESS_EVERY_S
+            from guard.render import clip
+
             what = next(iter(self._running.values()), "")
-            shown = what if len(what) <= 60 else what[:59] + "…"
+            shown = clip(what, PROGRESS_COLUMNS)
             tail = f" ({shown})" if shown else ""
             self._stream.write(f"opsagent: looking for {now - self._began:.0f} s{tail}\n")
             self._stream.flush()

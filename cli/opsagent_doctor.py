@@ -50,7 +50,7 @@ MOST_SETTINGS_BYTES = 1 << 20
 def main(parsed: Parsed) -> int:
     """Prints every check."""
     if parsed.words:
-        raise UsageError(f"opsagent doctor takes no {ascii(parsed.words[0])[:60]}", hint=parsed.help_line())
+        raise UsageError(f"opsagent doctor takes no {repr(parsed.words[0])[:60]}", hint=parsed.help_line())
     from execution import open_guard
 
     guard = open_guard(surroundings.policy(), outputs_folder=surroundings.outputs_folder())

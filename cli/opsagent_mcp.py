@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
     if parsed.words:
         from guard.errors import UsageError
 
-        raise UsageError(f"opsagent mcp takes no {ascii(parsed.words[0])[:60]}", hint="opsagent mcp --help")
+        raise UsageError(f"opsagent mcp takes no {repr(parsed.words[0])[:60]}", hint="opsagent mcp --help")
     name_config(parsed)
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write("opsagent mcp speaks the Model Context Protocol on standard input; Ctrl-D ends it\n")

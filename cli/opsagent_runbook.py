@@ -42,7 +42,7 @@ def main(parsed: Parsed) -> int:
     words = parsed.words
     lang = parsed.value("lang", "en")
     if lang not in ("en", "zh"):
-        raise UsageError(f"--lang takes en or zh, not {ascii(lang)[1:-1]!r}", hint=parsed.help_line())
+        raise UsageError(f"--lang takes en or zh, not {lang!r}", hint=parsed.help_line())
     if words == ["list"]:
         return _list(own_runbooks.books(), lang, as_json=parsed.flag("json"))
     if len(words) == 2 and words[0] == "show":

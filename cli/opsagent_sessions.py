@@ -12,7 +12,7 @@ from cli.options import Option, Verb
 from cli.report import line, safe, write
 from guard.errors import UsageError
 from guard.redact import Redactor
-from guard.render import clip, visible_line
+from guard.render import clip, pad, visible_line
 
 if TYPE_CHECKING:
     from agent.sessions.store import Conversation, RunsOf, Summary
@@ -44,6 +44,7 @@ By itself one goes when it was not used for a year ([sessions] keep_days in conf
 
 _AGE_S = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _TEXT_COLUMNS = 60
+_BRAIN_COLUMNS = 12
 
 
 def main(parsed: Parsed) -> int:
@@ -87,9 +88,8 @@ def _list(parsed: Parsed) -> int:
 def _row(row: Summary) -> str:
     mark = "!" if row.fault else "*" if row.is_open else " "
     text = clip(visible_line(row.fault or row.first_line), _TEXT_COLUMNS)
-    return (
-        f"{mark} {row.id:13} {row.used_at[:19]}Z {_size(row.size_bytes):>8}  {visible_line(row.brain)[:12]:12} {text}"
-    )
+    brain = pad(clip(visible_line(row.brain), _BRAIN_COLUMNS), _BRAIN_COLUMNS)
+    return f"{mark} {row.id:13} {row.used_at[:19]}Z {_size(row.size_bytes):>8}  {brain} {text}"
 
 
 def _size(size_bytes: int) -> str:
@@ -103,7 +103,7 @@ def _show(parsed: Parsed, which: str) -> int:
 def _export(parsed: Parsed, which: str) -> int:
     form = parsed.value("format", "json" if parsed.flag("json") else "markdown")
     if form not in ("markdown", "json"):
-        raise UsageError(f"there is no form {ascii(form)[:40]}", hint="--format markdown or --format json")
+        raise UsageError(f"there is no form {repr(form)[:40]}", hint="--format markdown or --format json")
     return _put_out(_read(which), as_object=form == "json")
 
 
@@ -173,5 +173,5 @@ def _deleted(gone: tuple[str, ...], *, as_object: bool) -> int:
 def _age_s(text: str) -> int:
     age = re.fullmatch(r"(\d{1,6})([mhdw])", text)
     if age is None or not int(age[1]):
-        raise UsageError(f"{ascii(text)[:40]} is not an age", hint="write 90m, 12h, 30d or 8w")
+        raise UsageError(f"{repr(text)[:40]} is not an age", hint="write 90m, 12h, 30d or 8w")
     return int(age[1]) * _AGE_S[age[2]]

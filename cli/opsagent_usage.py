@@ -39,7 +39,7 @@ _DAYS = re.compile(r"(\d{1,4})d")
 def main(parsed: Parsed) -> int:
     """Prints the sums."""
     if parsed.words:
-        raise UsageError(f"opsagent usage takes no {ascii(parsed.words[0])[:60]}", hint=parsed.help_line())
+        raise UsageError(f"opsagent usage takes no {repr(parsed.words[0])[:60]}", hint=parsed.help_line())
     since = since_of(parsed.value("since", f"{DEFAULT_DAYS}d"), today=SystemClock().utc()[:10])
     found = usage.read(StateFolder.open_own(), since=since)
     days, whole = usage.by_day(found.spent), usage.total(found.spent)
@@ -77,7 +77,7 @@ def since_of(text: str, *, today: str) -> str:
     except ValueError:
         pass
     raise UsageError(
-        f"--since takes a day such as 2026-12-01 or 7d, not {ascii(text)[1:-1][:40]!r}", hint="opsagent usage --help"
+        f"--since takes a day such as 2026-12-01 or 7d, not {repr(text)[1:-1][:40]!r}", hint="opsagent usage --help"
     )
 
 

@@ -336,7 +336,7 @@ def _no_verb(program: str, word: str, verbs: "dict[str, Verb]") -> "GuardError":
     from cli.options import nearest
     from guard.errors import UsageError
 
-    shown = ascii(word)[1:-1][:60]
+    shown = repr(word)[1:-1][:60]
     if word.partition("=")[0] == "--config":
         return UsageError("--config FILE belongs to a verb, and none was named", hint=f"{program} --help")
     if word in VERB_MODULES:

@@ -315,4 +315,4 @@ def _guard() -> Guard:
 
 def _no_words(parsed: Parsed) -> None:
     if parsed.words:
-        raise UsageError(f"opsx {parsed.verb.name} takes no {ascii(parsed.words[0])[:60]}", hint=parsed.help_line())
+        raise UsageError(f"opsx {parsed.verb.name} takes no {repr(parsed.words[0])[:60]}", hint=parsed.help_line())

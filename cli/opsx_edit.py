@@ -103,7 +103,7 @@ def _bytes_of(source: str) -> bytes:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(
-            f"cannot read {ascii(source)[:200]}: {error.strerror}", not_done="nothing was changed"
+            f"cannot read {repr(source)[:200]}: {error.strerror}", not_done="nothing was changed"
         ) from None
     if len(data) > MOST_BYTES:
         raise CannotEdit(f"{source} has more than {MOST_BYTES:,} bytes", not_done="nothing was changed")

@@ -113,7 +113,7 @@ def show(parsed: Parsed) -> int:
         raise UsageError("name one id", hint="opsx executions lists them; opsx show e-…")
     record_id = parsed.words[0]
     if not re.fullmatch(r"[a-z0-9-]{1,64}", record_id):
-        raise UsageError(f"{ascii(record_id)[:80]} is not an id", hint="ids look like e-7k2m4p9qrst or a-7k2m4p")
+        raise UsageError(f"{repr(record_id)[:80]} is not an id", hint="ids look like e-7k2m4p9qrst or a-7k2m4p")
     shown = execution.open_store(Redactor()).show(record_id)
     if not shown.entries and shown.request is None:
         raise NoSuchRecord(f"there is no record of {record_id}", not_done="nothing was shown", hint="opsx executions")
@@ -310,5 +310,5 @@ def _verify(parsed: Parsed) -> int:
 def _no_words(parsed: Parsed) -> None:
     if parsed.words:
         raise UsageError(
-            f"{parsed.program} {parsed.verb.name} takes no {ascii(parsed.words[0])[:60]}", hint=parsed.help_line()
+            f"{parsed.program} {parsed.verb.name} takes no {repr(parsed.words[0])[:60]}", hint=parsed.help_line()
         )

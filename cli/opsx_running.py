@@ -42,7 +42,7 @@ def _found(store: Any, execution_id: str) -> Execution:
     run: Execution | None = store.show(execution_id).execution
     if run is None:
         raise NoSuchRecord(
-            f"there is no execution {ascii(execution_id)[1:-1][:64]}",
+            f"there is no execution {repr(execution_id)[1:-1][:64]}",
             not_done="nothing was done",
             hint="opsx executions",
         )

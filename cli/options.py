@@ -141,7 +141,7 @@ def parse(program: str, verb: Verb, arguments: "list[str]") -> Parsed:
             if parsed.words and verb.takes_command:
                 raise _command_without_mark(parsed, word, arguments[position - 1 :])
             raise UsageError(
-                f"{program} {verb.name}".rstrip() + f" has no option {ascii(name)[1:-1]}{nearest(name, by_name)}",
+                f"{program} {verb.name}".rstrip() + f" has no option {repr(name)[1:-1]}{nearest(name, by_name)}",
                 hint=parsed.help_line(),
             )
         if not option.value:
@@ -186,7 +186,7 @@ def nearest(word: str, known: "Iterable[str]") -> str:
 
 def _command_without_mark(parsed: Parsed, word: str, rest: "list[str]") -> UsageError:
     """For `opsx exec ls -l`: an option between the words of a command."""
-    shown = ascii(word)[1:-1][:60]
+    shown = repr(word)[1:-1][:60]
     return UsageError(
         f"{shown} stands after {parsed.words[0]!r}; put `--` before a command",
         hint=f"{parsed.program} {parsed.verb.name} -- {' '.join([*parsed.words, *rest])[:200]}",

@@ -37,7 +37,7 @@ def served(parsed: Parsed, shell: str, server: Callable[..., Serving[Any]], *, s
     if parsed.words:
         from guard.errors import UsageError
 
-        raise UsageError(f"opsagent {shell} takes no {ascii(parsed.words[0])[:60]}", hint=parsed.help_line())
+        raise UsageError(f"opsagent {shell} takes no {repr(parsed.words[0])[:60]}", hint=parsed.help_line())
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(f"opsagent {shell} speaks {speaks} on standard input ({page}); Ctrl-D ends it\n")
     from cli import surroundings

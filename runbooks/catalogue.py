@@ -49,7 +49,7 @@ def members_of(id: str) -> "tuple[str, ...]":
         return OVERVIEW_MEMBERS
     if id not in RANKED:
         raise UnknownRunbook(
-            f"there is no runbook {ascii(id)[:60]}", hint=f"the runbooks are {', '.join((OVERVIEW, *RANKED))}"
+            f"there is no runbook {repr(id)[:60]}", hint=f"the runbooks are {', '.join((OVERVIEW, *RANKED))}"
         )
     return (id,)
 

@@ -48,7 +48,7 @@ def turn_of(blocks: object, read: Reader) -> Turn:
             said.append(f"[{uri}]")
             attached.append(f"{uri}\n\n{resource['text']}")
         else:
-            raise bad(f"content of type {ascii(kind)[:40]} is not understood: text, resource_link, resource")
+            raise bad(f"content of type {repr(kind)[:40]} is not understood: text, resource_link, resource")
     text = "\n".join(part for part in said if part).strip()
     if not text:
         raise bad("the prompt says nothing")

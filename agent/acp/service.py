@@ -163,7 +163,7 @@ class Service:
     def _session(self, params: JSON) -> Session:
         session = self._sessions.get(id := text_in(params, "sessionId"))
         if session is None:
-            raise RpcError(NOT_FOUND, f"Resource not found: no conversation {ascii(id)[1:-1][:80]} is open here")
+            raise RpcError(NOT_FOUND, f"Resource not found: no conversation {repr(id)[1:-1][:80]} is open here")
         return session
 
     # ── a turn ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -82,7 +82,7 @@ def configured(brains: object, *, redact: Callable[[str], str], origin: str) -> 
             order = _order(value)
             continue
         if not isinstance(value, dict):
-            raise BadBrains(f"[brains] has no setting {ascii(name)[:80]}; there are order, and a table for each brain")
+            raise BadBrains(f"[brains] has no setting {repr(name)[:80]}; there are order, and a table for each brain")
         entry_of(name, value, redact=redact)
         tables[name] = value
     if len(tables) > MOST_ENTRIES:
@@ -125,7 +125,7 @@ def entry(name: str, known: Configured, environ: Mapping[str, str], *, redact: C
     if name not in known.tables and name not in KINDS:
         there = ", ".join([*known.tables, *(kind for kind in STANDARD if kind not in known.tables), OFFLINE])
         raise BadBrains(
-            f"there is no brain {ascii(name)[:80]}",
+            f"there is no brain {repr(name)[:80]}",
             hint=f"there are {there} and script:FILE; docs/brains.md tells how to add one",
         )
     found = entry_of(name, known.tables.get(name, {}), redact=redact, origin=known.origins.get(name, BUILT_IN))

@@ -94,7 +94,7 @@ class Entry:
 def require_name(name: str) -> str:
     """A name that an entry may have. Raises BadBrains."""
     if not _NAME.fullmatch(name) or name == OFFLINE:
-        raise BadBrains(f"{ascii(name)[:80]} is no name for a brain: small letters, digits, - _ . (not {OFFLINE!r})")
+        raise BadBrains(f"{repr(name)[:80]} is no name for a brain: small letters, digits, - _ . (not {OFFLINE!r})")
     return name
 
 
@@ -114,7 +114,7 @@ def entry_of(name: str, table: object, *, redact: Callable[[str], str], origin: 
         if setting.lower().replace("-", "_") in _SECRET_SETTINGS:
             raise _key_in_file(where, setting)
         if setting not in SETTINGS:
-            raise BadBrains(f"{where} has no setting {ascii(setting)[:80]}; there are {', '.join(SETTINGS)}")
+            raise BadBrains(f"{where} has no setting {repr(setting)[:80]}; there are {', '.join(SETTINGS)}")
     _require_no_secret(where, table, redact)
     kind = table.get("kind", name if name in KINDS else None)
     if kind not in KINDS:

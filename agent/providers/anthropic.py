@@ -192,7 +192,7 @@ def _stop(reason: str, gathering: Gathering) -> str:
     if reason == "pause_turn":
         gathering.note("the API paused a long reply; ask to go on")
     elif reason not in STOPS:
-        gathering.note(f"the reply ended for a reason that is not known here: {ascii(reason)[:60]}")
+        gathering.note(f"the reply ended for a reason that is not known here: {repr(reason)[:60]}")
     return STOPS.get(reason, "end")
 
 

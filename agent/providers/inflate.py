@@ -26,7 +26,7 @@ def inflated(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
         yield from pieces
         return
     if named not in (["gzip"], ["x-gzip"], ["deflate"]):
-        raise BadEncoding(f"the answer is packed as {ascii(encoding)[:40]}, which was not asked for")
+        raise BadEncoding(f"the answer is packed as {repr(encoding)[:40]}, which was not asked for")
     import zlib
 
     # 32 makes zlib find out by itself whether it is gzip or zlib.

@@ -167,7 +167,7 @@ class OpenAI(Api):
         if reason in BUSY_STOPS:
             raise BrainBusy(f"{self.name} has too much to do: {reason}", not_done=NOT_USED)
         if reason.lower() not in STOPS:
-            gathering.note(f"the reply ended for a reason that is not known here: {ascii(reason)[:60]}")
+            gathering.note(f"the reply ended for a reason that is not known here: {repr(reason)[:60]}")
         return STOPS.get(reason.lower(), "end")
 
 

@@ -70,7 +70,7 @@ def _judged(blocks: list[tuple[str, Any]], text: str, sent: Sent) -> Found | Non
         tool = tools.get(name)
         if tool is None:
             if any(mark in text for mark in _MARKS) or _looks_meant(text):
-                return Found(problem=f"there is no tool {ascii(name)[:80]}")
+                return Found(problem=f"there is no tool {repr(name)[:80]}")
             return None
         fitting, fault = validate.given_arguments(given)
         if not fault:

@@ -35,7 +35,7 @@ def proxy_for(endpoint: Endpoint, proxies: Mapping[str, str]) -> str:
     if kind in ("http", "https"):
         return chosen
     found = BrainUnreachable(
-        f"{endpoint.name} at {endpoint.host}: a proxy of kind {ascii(kind)[:20]} cannot be used",
+        f"{endpoint.name} at {endpoint.host}: a proxy of kind {repr(kind)[:20]} cannot be used",
         not_done="nothing was sent",
         hint=f"name an http proxy in {scheme.upper()}_PROXY, or {endpoint.host} in NO_PROXY",
     )

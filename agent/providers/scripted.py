@@ -229,13 +229,13 @@ def open_script(path: str) -> Scripted:
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise BadScript(f"the script {ascii(path)[1:-1]} cannot be read: {error.strerror}") from None
+        raise BadScript(f"the script {repr(path)[1:-1]} cannot be read: {error.strerror}") from None
     if len(data) > MOST_BYTES:
-        raise BadScript(f"the script {ascii(path)[1:-1]} has more than {MOST_BYTES:,} bytes")
+        raise BadScript(f"the script {repr(path)[1:-1]} has more than {MOST_BYTES:,} bytes")
     try:
         rows = _toml_rows(data) if path.endswith(".toml") else _json_rows(data)
     except (ValueError, RecursionError) as error:
-        raise BadScript(f"the script {ascii(path)[1:-1]} cannot be read: {error}") from None
+        raise BadScript(f"the script {repr(path)[1:-1]} cannot be read: {error}") from None
     return Scripted(PREFIX + path, steps_of(rows), folder=os.path.dirname(os.path.abspath(path)))
 
 
@@ -264,13 +264,13 @@ def _step(row: Any, number: int) -> Step:
         raise wrong("it is no object")
     for name, value in row.items():
         if name not in _FIELDS:
-            raise wrong(f"it knows no field {ascii(name)[:60]}; the fields are {', '.join(sorted(_FIELDS))}")
+            raise wrong(f"it knows no field {repr(name)[:60]}; the fields are {', '.join(sorted(_FIELDS))}")
         if not isinstance(value, _FIELDS[name]):
             raise wrong(f"{name} is a {_FIELDS[name].__name__}")
     for name, known in _INNER.items():
         for inner in row.get(name, {}):
             if inner not in known:
-                raise wrong(f"{name} has {', '.join(known)}, not {ascii(inner)[:60]}")
+                raise wrong(f"{name} has {', '.join(known)}, not {repr(inner)[:60]}")
     calls = row.get("calls", [])
     for call in calls:
         if (

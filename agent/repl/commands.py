@@ -65,7 +65,7 @@ def found(text: str) -> tuple[Command, str]:
         return BY_NAME[word], (more + " " + rest if mark else rest).strip()
     close = [name for name in BY_NAME if word and (name.startswith(word) or word.startswith(name))]
     raise UnknownCommand(
-        f"unknown command /{ascii(word)[1:-1][:40]}",
+        f"unknown command /{repr(word)[1:-1][:40]}",
         not_done="nothing was sent",
         hint=f"{' or '.join('/' + name for name in close[:3])}" if close else "/help lists them",
     )

@@ -211,7 +211,7 @@ class Sessions:
             return newest[0].id
         wanted = which if which.startswith("c-") else f"c-{which}"
         if not is_session_id(wanted):
-            raise _none(f"{ascii(which)[:80]} is not the id of a conversation")
+            raise _none(f"{repr(which)[:80]} is not the id of a conversation")
         ids = sorted(name.removesuffix(_SUFFIX) for name, _ in self._files())
         if wanted in ids:
             return wanted
