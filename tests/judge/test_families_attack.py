@@ -77,6 +77,29 @@ def test_no_option_in_front_hides_a_file_that_is_shown(command):
     assert check(command.format("/srv/f")).level == Level.R0
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "zstdcat -o out f.zst", "zstdcat --train a b", "zstdcat --trace t f", "lz4cat --rm f", "xzcat --fi=/etc/shadow",
+        "jps -J-agentpath:/srv/x.so", "jps -lvJ-agentpath:/srv/x.so", "jstat -J-agentpath:/srv/x.so -gc 1",
+        "curl -w @f http://localhost/", "curl --write-out=@f http://localhost/", "curl -E pkcs11:x http://localhost/",
+        "curl --key pkcs11:x http://localhost/", "ansible-doc -M /tmp/x y", "cargo tree --manifest-path /tmp/x",
+        "hg --cwd /tmp/x log", "hg log --cwd /tmp/x", "pacman -Q --config f", "pacman -Q --root=/srv",
+    ],
+)  # fmt: skip
+def test_what_manuals_say_of_options_that_act_is_known(command):
+    assert check(command, enforcement=STRICT).level >= Level.R1
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["zcat f.gz", "xzcat -T0 f.xz", "zstdcat f.zst", "jps -lvm", "jstat -gcutil 1 1000 5", "ansible-doc -l",
+     "curl -w '%{http_code}' http://localhost/", "cargo tree --manifest-path Cargo.toml"],
+)  # fmt: skip
+def test_and_what_only_reads_stays_a_read(command):
+    assert check(command, enforcement=STRICT).level == Level.R0
+
+
 @pytest.mark.parametrize("command", ["pkill -l nginx", "killall -l nginx", "pkill -lx nginx", "skill -l u"])
 def test_a_letter_that_elsewhere_lists_keeps_nobody_from_ending_processes(command):
     assert check(command).level == Level.R2

@@ -68,13 +68,15 @@ PROGRAMS: dict[str, Program] = {
     **many("gh glab", verbs("-R,--repo: --hostname: -h,--help --version", _FORGE, flags=("helper", "egress"),
             danger="-w,--web!R1 --show-token!secret", details={"api": _api, "auth status": _auth})),
     **many("svn hg bzr", verbs(
-            "-R: --cwd: -q -v --config:!R2 --config-option:!R2 --debugger!R2 --version -h --help --username: "
+            "-R: --cwd:!config --repository:!config -q -v --config:!R2 --config-option:!R2 --debugger!R2 --version "
+            "-h --help --username: "
             "--password:!secret --non-interactive",
             """R0 status|st|log|diff|info|list|ls|cat|blame|annotate|proplist|propget|heads|branches|tags|
                 parents|identify|id|
         summary|manifest|files|paths|root|version|help
         R3 strip|revert|purge""", flags=("helper",),
-            danger="--diff-cmd:!exec --diff3-cmd:!exec --editor-cmd:!exec --extcmd:!exec -o:!write --output:!write "
+            danger="--cwd:!config --repository:!config --diff-cmd:!exec --diff3-cmd:!exec --editor-cmd:!exec "
+            "--extcmd:!exec -o:!write --output:!write "
             "--config:!R2 --config-option:!R2 --config-dir:!config --config-file:!R2 --debugger!R2 -r,--rev: -l: -p -v "
             "-q -g -a -m -n -c: -d -u -A -B -S -I: -X: -F: -R: -U: -x: -h -i -b -w -L: -T: -f -G -M -C -W -E: -N "
             "-k: -P: -0 -K -t:",

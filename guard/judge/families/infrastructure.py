@@ -2,7 +2,7 @@
 
 from guard.judge.levels import R2, R3
 from guard.judge.program import Call, Program
-from guard.judge.rules import custom, many, verbs
+from guard.judge.rules import custom, many, reader, verbs
 from guard.judge.shell.syntax import Word
 
 EXAMPLES = {
@@ -87,9 +87,12 @@ PROGRAMS: dict[str, Program] = {
             """R0 status|global-status|version|box list|plugin list|snapshot list|port|ssh-config|validate|help
         R3 destroy|box remove|snapshot delete|box prune""", flags=("helper",))),
     **many("ansible ansible-playbook ansible-pull ansible-console", custom(_ansible)),
-    **many("ansible-doc ansible-inventory ansible-config ansible-lint",
-        custom(lambda call: call.flag("helper") if call.name in (
-                "ansible-doc",) else call.note(R2, "cloud.ansible", "runs plugins that are not read"))),
+    **many("ansible-inventory ansible-config ansible-lint",
+        custom(lambda call: call.note(R2, "cloud.ansible", "runs plugins that are not read"))),
+    "ansible-doc": reader("-M,--module-path:!config --playbook-dir:!config -t,--type: -l,--list -F,--list_files "
+        "-s,--snippet -j,--json -v -vv -vvv --metadata-dump -r,--roles-path:!config -e,--entry-point: "
+        "--no-fail-on-errors "
+        "-h,--help --version", operands="data", plain=False, check=lambda call, parsed: call.flag("helper")),
     "ansible-galaxy": verbs("-h --version", "R0 list|collection list|role list|search|info", flags=("helper",)),
     "ansible-vault": verbs("-h --version", "R2 view|edit|encrypt|decrypt|create|rekey"),
     **many("salt salt-call puppet chef-client knife chef bolt salt-key saltstack", verbs(

@@ -179,7 +179,10 @@ PROGRAMS: dict[str, Program] = {
     **many("gdb lldb rr valgrind perf bpftrace bpftool dtrace sysdig stap trace-cmd crash gcore pstack "
         "eu-stack jmap jcmd py-spy rbspy delve dlv uftrace ftrace execsnoop opensnoop biolatency tcplife", table(
             "--version!ok --help!ok", operands="data", level="R2", text="looks into or steers other processes")),
-    **many("jps jstat", reader("", operands="data", plain=False)),
+    "jps": reader("-J:!exec -q -m -l -v -V -h -help -? --help", operands="data", plain=False),
+    "jstat": reader("single -J:!exec -t -help -options -? -h: -class -compiler -gc -gccapacity -gccause "
+        "-gcmetacapacity -gcnew -gcnewcapacity -gcold -gcoldcapacity -gcutil -printcompilation -name: -snap --help",
+        operands="data", plain=False),
     **many("bc dc", custom(lambda call: _calculator(call))),
     **many("pre-commit tox nox pytest jest mocha phpunit rspec cypress playwright black isort ruff flake8 "
         "mypy pylint eslint prettier rubocop golangci-lint tsc webpack vite rollup esbuild next nuxt ng "

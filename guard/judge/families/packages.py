@@ -107,7 +107,12 @@ def _rpm(call: Call) -> None:
 
 
 def _pacman(call: Call) -> None:
-    if any((word.value or "").startswith(("--refresh", "-y", "--sysupgrade", "--hookdir")) for word in call.args):
+    if any(
+        (word.value or "").startswith(
+            ("--refresh", "-y", "--sysupgrade", "--hookdir", "--config", "--root", "--dbpath", "--sysroot", "--gpgdir")
+        )
+        for word in call.args
+    ):
         call.note(R2, "packages.pacman", "brings the package lists up to date", None, "pacman(8)")
     for word in call.args:
         value = word.value or ""
@@ -289,7 +294,7 @@ PROGRAMS: dict[str, Program] = {
             "-q -v --color: --offline --frozen --locked --manifest-path:!config -C:!R2 -Z: --config:!R2 "
             "-h,--help -V,--version --list --explain:",
             """R0 tree|metadata|search|version|locate-project|pkgid|read-manifest|info|help|verify-project
-        R3 yank|clean""", flags=("helper",), danger="--target-dir:!write --config:!R2")),
+        R3 yank|clean""", flags=("helper",), danger="--target-dir:!write --config:!R2 --manifest-path:!config")),
     **many("rustup", verbs("-v -q -h,--help -V,--version",
             "R0 show|check|toolchain list|target list|component list|which|override list\nR3 self uninstall")),
     **many("go", verbs("-C:!R2 -h,--help",

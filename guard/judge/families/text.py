@@ -292,9 +292,20 @@ DATA = custom(lambda call: None, plain=True)
 PROGRAMS: dict[str, Program] = {
     **many(
         "cat head tac rev nl fold fmt expand unexpand cut paste join comm cmp od hexdump hd column col "
-        "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum zcat bzcat "
-        "xzcat zstdcat lz4cat gzcat look tsort factor ccze lolcat figlet toilet hexyl zdiff zcmp b3sum xxhsum crc32 "
+        "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum look tsort factor ccze "
+        "lolcat figlet toilet hexyl zdiff zcmp b3sum xxhsum crc32 "
         "pr", PLAIN),
+    **many("zcat gzcat bzcat xzcat zstdcat lz4cat", reader(
+            "-o:!write --output-dir-flat:!write --output-dir-mirror:!write --trace:!write --train!R1 --train-cover?!R1 "
+            "--train-fastcover?!R1 --train-legacy?!R1 --rm!R3 -c,--stdout,--to-stdout -d,--decompress,--uncompress "
+            "-z,--compress -f,--force -h,--help -H -k,--keep -l,--list -L,--license -m -n,--no-name -N,--name "
+            "-q,--quiet "
+            "-r,--recursive -s,--small -S,--suffix: -t,--test -v,--verbose -V,--version -[0-9] --fast --best "
+            "-T,--threads: "
+            "-M,--memory: -D:!read -C --no-sparse --sparse --single-stream --ignore-check --format: -F: --files?!read "
+            "--files0?!read -Q,--no-warn --robot --info-memory --long? --no-check --check --no-progress --progress "
+            "--no-dictID --filelist:!read --synchronous --rsyncable --ascii -a --no-frame-crc --memlimit-decompress: "
+            "--exclude-compressed --lzma --xz --gzip --lz4 --zstd")),
     "wc": reader("-c,--bytes -m,--chars -l,--lines -L,--max-line-length -w,--words --total: --files0-from:!read"),
     "colrm": table("", operands="none", level="R1", text="takes columns out of a text"),
     **many("tokei c++filt jless", reader("", plain=False)),

@@ -162,7 +162,11 @@ def _curl(call: Call) -> None:
         elif name == "--url-query" and value and "@" in value.partition("=")[0]:
             call.reads(Word(option.word.span, value.partition("@")[2], (), True))
             call.note(R2, "curl.query-file", "sends what a file holds", option.word, "law 10")
-        elif name in ("-E", "--cacert", "--capath") and option.value is not None:
+        elif (
+            name in ("-E", "--cacert", "--capath")
+            and not (value or "").startswith("pkcs11:")
+            and option.value is not None
+        ):
             if value is None or not _certificate(value):
                 call.reads(option.value)
         elif name in ("--resolve", "--connect-to"):
@@ -171,6 +175,9 @@ def _curl(call: Call) -> None:
             call.note(R2, "curl.write-out", "the format can write files", option.word)
         elif name == "-w" and value and value.startswith("@"):
             call.reads(Word(option.word.span, value[1:], (), True))
+            call.note(R2, "curl.write-out", "the format comes from a file and can write others", option.word)
+        elif name in ("-E", "--key") and value is not None and value.startswith("pkcs11:"):
+            call.note(R2, "curl.module", "loads what a token's address names", option.word)
         elif name == "-o" and value is not None and "#" in value:
             call.note(R2, "curl.pattern", "writes files that a pattern names", option.word)
     if parsed.loose and not parsed.operands:
