@@ -20,6 +20,7 @@ from acting.world import own_python
 from guard.clock import utc_text
 from guard.errors import CannotRun, GuardError, StateError
 from guard.ledger import claims
+from guard.saved import CONFLICTS
 from guard.types import Actor, Request, Status
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ LEAST_S = 5
 ARMING_S = 15.0
 """How long its word is waited for; without it the change does not begin."""
 TICK_S = 0.25
+LATER = 2_000
+"""Entries of the log in which changes that came after this one are looked for."""
 TRIES = 5
 AGAIN_S = 3.0
 ARMED, ENDED, CONFIRMED, FIRED, STOOD_DOWN = (
@@ -44,6 +47,8 @@ ARMED, ENDED, CONFIRMED, FIRED, STOOD_DOWN = (
     "deadman_stood_down",
 )
 BEGINS = "begins"
+SHELL = "deadman"
+"""The way in of what it does itself, which no other dead man watches over."""
 
 
 class Armed(NamedTuple):
@@ -132,6 +137,8 @@ def arm(execution: str, snapshot: str | None, seconds: int, plan: SnapshotPlan, 
 def _not_saved(snapshot: str | None, plan: SnapshotPlan, guard: Guard) -> str:
     if snapshot is None:
         return "nothing of what it changes was saved"
+    if plan.left_states:
+        return f"the state of {plan.left_states[0]} was left out"
     manifest = guard.ledger.snapshots.load(snapshot)
     kept = {(output.kind, output.name) for output in manifest.outputs}
     if not_kept := _not_kept(manifest):
@@ -354,8 +361,8 @@ def _fire(execution: str, snapshot: str, guard: Guard) -> int:
         if attempt:
             time.sleep(AGAIN_S)
         try:
-            plan = _plan(snapshot, guard)
-            request = Request(rollback_request.request_of(plan), cwd="/", actor=Actor.RUNBOOK, shell="deadman")
+            plan = _plan(execution, snapshot, guard)
+            request = Request(rollback_request.request_of(plan), cwd="/", actor=Actor.RUNBOOK, shell=SHELL)
             done = rollback.apply(plan, request, guard, consent="dead man")
         except GuardError as error:
             guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="failed", text=error.message)
@@ -380,10 +387,29 @@ def _server_told(snapshot: str, guard: Guard) -> str:
     return sshserver.reread() if any(node.path.startswith(sshserver.SETTINGS) for node in nodes) else ""
 
 
-def _plan(snapshot: str, guard: Guard) -> RollbackPlan:
-    """All of it, whoever changed which state since: one must be able to come in again. Files that others wrote stay."""
+def _plan(execution: str, snapshot: str, guard: Guard) -> RollbackPlan:
+    """All of it, whoever changed which state since: one must be able to come in again.
+
+    Files that others wrote stay, unless what wrote them is a later change that nobody has confirmed either.
+    """
     from acting import rollback
 
     plan = rollback.plan(snapshot, guard, leave_conflicts=True)
-    states = [step.label for step in plan.state_conflicts]
-    return rollback.plan(snapshot, guard, overruled=states, leave_conflicts=True) if states else plan
+    ours = _written_unconfirmed(execution, guard) if plan.in_the_way else frozenset()
+    overruled = [step.label for step in plan.state_conflicts]
+    overruled += [step.path for step in plan.steps if step.state in CONFLICTS and step.path in ours]
+    return rollback.plan(snapshot, guard, overruled=overruled, leave_conflicts=True) if overruled else plan
+
+
+def _written_unconfirmed(execution: str, guard: Guard) -> frozenset[str]:
+    """The paths of later changes that had a dead man and that nobody confirmed."""
+    found: list[str] = []
+    is_later = False
+    for entry in guard.ledger.audit(LATER):
+        one = str(entry.get("execution"))
+        if entry.get("kind") != ARMED:
+            continue
+        if is_later and one != execution and ended_as(one, guard) != claims.CONFIRMED:
+            found += (node.path for node in guard.ledger.snapshots.load(str(entry.get("snapshot"))).nodes)
+        is_later = is_later or one == execution
+    return frozenset(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from guard.saved import NOTHING_UNREAD, Foreseen, Output
@@ -28,20 +29,24 @@ def save(
 
     Args:
         outputs: what the plan's commands and states said.
-        unread: why other states could not be read.
+        unread: why other states could not be read; each of them is a reason to save nothing.
         execution: the run that it is for; "" for one that a person asked for.
         reason: `exec` · `manual`
     Raises:
         SnapshotImpossible: something cannot be saved; nothing was kept.
         StateError: the state folder cannot be used.
     """
+    from acting import states
     from guard.hands.capture import capture
 
     snapshots = world.ledger.snapshots
     # The state folder is never part of a snapshot: it would hold itself, and going back would cut the log.
     own = snapshots.state_path()
     left_out = (*plan.leave_out, own)
-    taken = capture(plan.items, limits=limits, outputs=tuple(outputs), unread=unread, leave_out=left_out)
+    items = (*plan.items, *states.files(plan.items, world))
+    taken = capture(items, limits=limits, outputs=tuple(outputs), unread=unread, leave_out=left_out)
+    chosen = tuple(f"the state of {label} was left out by choice" for label in plan.left_states)
+    taken = replace(taken, unsaved=(*taken.unsaved, *chosen))
     snapshot = snapshots.save(taken, execution=execution, reason=reason)
     world.ledger.prune_snapshots(only_when_many=True)
     return snapshot
@@ -61,9 +66,10 @@ def foreseen(plan: SnapshotPlan, world: Guard, *, limits: Limits | None = None) 
     own = world.ledger.snapshots.state_path()
     try:
         left_out = (*plan.leave_out, own)
-        taken = capture(plan.items, limits=limits, outputs=outputs, unread=unread, leave_out=left_out)
+        items = (*plan.items, *states.files(plan.items, world))
+        taken = capture(items, limits=limits, outputs=outputs, unread=unread, leave_out=left_out)
     except SnapshotImpossible as error:
-        return Foreseen(problem=error.message)
+        return Foreseen(problem="; ".join(filter(None, (error.message, error.hint))))
     at = {node.path: node for node in taken.nodes if node.path not in taken.secrets}
     kept = [node for node in at.values() if not node.meta]
     roots = tuple(

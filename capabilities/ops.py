@@ -39,6 +39,10 @@ PATHS: JSON = {
     "maxItems": 1000,
     "items": {"type": "string", "pattern": "^[^\\0]+$"},
 }
+WITHOUT: JSON = {
+    **PATHS,
+    "description": "only what `snapshot_failed` named: paths and states to go on without; the person is told",
+}
 READS: JSON = {
     "type": "array",
     "maxItems": 20,
@@ -124,6 +128,7 @@ def exec_tool(guard: execution.Guard, call: Call) -> Tool:
             save=SnapshotOptions(
                 files=tuple(os.path.join(call.cwd, path) for path in arguments.get("snapshot_files", ())),
                 commands=tuple(spelled(arguments.get("snapshot_cmds", ()))),
+                leave_out=tuple(arguments.get("no_snapshot_of", ())),
             ),
             cancel=call.cancel,
             on_output=call.on_output,
@@ -146,6 +151,7 @@ def exec_tool(guard: execution.Guard, call: Call) -> Tool:
             {
                 "snapshot_files": PATHS,
                 "snapshot_cmds": READS,
+                "no_snapshot_of": WITHOUT,
                 "why": {"type": "string", "maxLength": 2000, "description": "shown to the person who approves"},
                 "timeout_s": {"type": "number", "minimum": 1, "maximum": MOST_TIMEOUT_S, "description": "for a read"},
                 "target": TARGET,

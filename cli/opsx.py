@@ -72,7 +72,7 @@ VERBS = (
             Option("timeout", "seconds until a read is stopped, 1..600 (default 120)", value="S"),
             Option("snapshot-file", "save this file too before a change", value="PATH", many=True),
             Option("snapshot-cmd", "keep what this read says before a change", value="NAME::CMD", many=True),
-            Option("no-snapshot-of", "go on although this path is not saved", value="PATH", many=True),
+            Option("no-snapshot-of", "go on although this path or state is not saved", value="NAME", many=True),
             Option("plan", "the commands of FILE in order, each approved; stops at the first failure", value="FILE"),
             Option(
                 "dead-man", "seconds until a change that can cut this ssh connection is taken back; 0: never", value="S"

@@ -234,8 +234,12 @@ class Step:
     """All names of the same file in the snapshot, when there are several; the first is written, the others join it."""
 
 
+STATE_KINDS = ("service", "state")
+"""Kinds of things of a plan that are no files and are put back by commands."""
+
+
 def label_of(kind: str, name: str) -> str:
-    """How a state that is no file is named to people, and in `--overrule`."""
+    """How a state that is no file is named to people, and in `--overrule` and `--no-snapshot-of`."""
     return f"service {name}" if kind == "service" else name
 
 
@@ -432,7 +436,7 @@ class Manifest:
     @property
     def states(self) -> tuple[str, ...]:
         """Labels of the states in it that are no files."""
-        return tuple(label_of(one.kind, one.name) for one in self.outputs if one.kind in ("service", "state"))
+        return tuple(label_of(one.kind, one.name) for one in self.outputs if one.kind in STATE_KINDS)
 
     @property
     def hash_only(self) -> tuple[Node, ...]:

@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from guard.errors import SnapshotImpossible
 from guard.hands.contents import impossible, read_file
 from guard.hands.entries import children, inside, seen
 from guard.hands.environment import home
@@ -22,6 +23,7 @@ from guard.hands.files import READ, Folder, Located, NoFolder, Unsafe, Walker, j
 from guard.hands.metadata import MetadataLooker, below_home, listed, read_metadata
 from guard.hands.metadata import unreadable as _cannot_read
 from guard.metadata import wanted_of
+from guard.quoting import quoted
 from guard.saved import (
     ABSENT,
     BLOCK,
@@ -37,6 +39,7 @@ from guard.saved import (
     Limits,
     Node,
     absent,
+    label_of,
 )
 
 if TYPE_CHECKING:
@@ -112,6 +115,17 @@ def _require_files(path: str) -> None:
         raise impossible(path, "is part of the running kernel, which has no files to put back")
 
 
+def _require_states(items: Sequence[PlanItem], unread: Mapping[tuple[str, str], str]) -> None:
+    """Raises SnapshotImpossible, with the flags that go on, when states that a plan names could not be read."""
+    missed = [(label_of(*key), unread[key]) for item in items if (key := (item.kind, item.object)) in unread]
+    if missed:
+        raise SnapshotImpossible(
+            "; ".join(f"the state of {label} cannot be read ({why})" for label, why in dict(missed).items()),
+            hint="to go on without a way back for it: "
+            + " ".join(f"--no-snapshot-of {quoted(label)}" for label in dict(missed)),
+        )
+
+
 def capture(
     items: Sequence[PlanItem],
     *,
@@ -129,16 +143,16 @@ def capture(
             `guard.metadata`, of which the content is not kept; of other kinds those that are in `outputs` count as
             saved, the rest is said in `unsaved`.
         outputs: what commands and services said, captured by the caller.
-        unread: why others, by kind and name, could not be read.
+        unread: why others, by kind and name, could not be read: then nothing is saved.
         leave_out: paths that a person chose not to save (`--no-snapshot-of`).
         is_secret: paths whose content must not be copied; by default the sandbox's list of secret files.
     Raises:
         SnapshotImpossible: names the path, the reason and the flag that would go on without it.
     """
+    _require_states(items, unread)
     kept = {(output.kind, output.name) for output in outputs}
     unsaved = tuple(
         f"the state of {item.object if item.kind == 'state' else f'{item.kind} {item.object}'} is not saved"
-        + (f" ({why})" if (why := unread.get((item.kind, item.object))) else "")
         for item in items
         if item.kind not in ("file", "file-glob", "path")
         and wanted_of(item.kind) is None

@@ -21,6 +21,7 @@ from guard.saved import (
     CONFLICTS,
     DIRECTORY,
     FILE,
+    STATE_KINDS,
     SYMLINK,
     Action,
     Node,
@@ -28,6 +29,7 @@ from guard.saved import (
     State,
     Step,
     absent,
+    label_of,
 )
 from guard.types import PlanItem
 
@@ -50,6 +52,8 @@ class SnapshotPlan:
     """(name, command) of reads whose output is kept."""
     leave_out: tuple[str, ...] = ()
     """Absolute paths that a person chose not to save."""
+    left_states: tuple[str, ...] = ()
+    """Labels of states that are no files, of what was judged, that a person chose not to save."""
 
     @property
     def digest(self) -> str:
@@ -59,7 +63,7 @@ class SnapshotPlan:
                 "what": "snapshot",
                 "items": sorted([item.kind, item.object] for item in self.items),
                 "commands": sorted([name, command] for name, command in self.commands),
-                "leave_out": sorted(self.leave_out),
+                "leave_out": sorted((*self.leave_out, *self.left_states)),
             }
         )
 
@@ -77,11 +81,11 @@ def snapshot_plan(
     Args:
         files: `--snapshot-file`, relative ones below `cwd`.
         commands: `--snapshot-cmd`, as `NAME::CMD`; only reads may run, which the caller sees to.
-        leave_out: `--no-snapshot-of`, relative ones below `cwd`.
+        leave_out: `--no-snapshot-of`: paths, relative ones below `cwd`, and labels of states (`guard.saved.label_of`).
     Raises:
         UsageError: a command without `NAME::`, a name twice, or more than 20 of them.
     """
-    left = tuple(dict.fromkeys(_absolute(path, cwd) for path in leave_out))
+    leave_out = tuple(leave_out)
     items = [*judged, *(PlanItem("file", _absolute(path, cwd)) for path in files)]
     items = [_placed(item, cwd) for item in items]
     named = [_named_command(text) for text in commands]
@@ -90,8 +94,16 @@ def snapshot_plan(
     if len(named) > MOST_COMMANDS:
         raise UsageError(f"--snapshot-cmd is given {len(named)} times; the most is {MOST_COMMANDS}")
     items += [PlanItem("command", name) for name, _ in named]
-    kept = [item for item in dict.fromkeys(items) if not (item.object in left and _is_path(item))]
-    return SnapshotPlan(tuple(kept), tuple(named), left)
+    labels = {label_of(item.kind, item.object) for item in items if item.kind in STATE_KINDS}
+    states = tuple(label for label in dict.fromkeys(leave_out) if label in labels)
+    left = tuple(dict.fromkeys(_absolute(path, cwd) for path in leave_out if path not in labels))
+    kept = [
+        item
+        for item in dict.fromkeys(items)
+        if not (item.object in left and _is_path(item))
+        and not (item.kind in STATE_KINDS and label_of(item.kind, item.object) in states)
+    ]
+    return SnapshotPlan(tuple(kept), tuple(named), left, states)
 
 
 def rollback_plan(

@@ -186,10 +186,14 @@ def test_it_is_all_as_before_is_said_only_when_it_is(folder, guard, capsys):
     whole = save(guard, folder / "one")
     assert "nothing to do: everything is as it was" in said(capsys, "rollback", whole)[1]
     with_service = execution.snapshot(
-        snapshot_plan([PlanItem("service", "nginx")], cwd="/", files=[str(folder / "one")]), guard, cwd="/"
+        snapshot_plan(
+            [PlanItem("service", "nginx")], cwd="/", files=[str(folder / "one")], leave_out=["service nginx"]
+        ),
+        guard,
+        cwd="/",
     )
     out = said(capsys, "rollback", with_service)[1]
-    assert "the state of service nginx is not saved (systemctl says nothing about nginx): it has no way back" in out
+    assert "the state of service nginx was left out by choice: it has no way back" in out
     assert "everything is" not in out
     parent = save(guard, folder)
     (folder / "appeared").write_text("")
@@ -219,7 +223,7 @@ def test_foreseen_is_what_is_then_saved(folder, guard):
     (folder / "below").mkdir()
     (folder / "link").symlink_to("one")
     plan = snapshot_plan(
-        [PlanItem("service", "nginx")], cwd="/", files=[str(folder), f"{folder}/../nofile"], commands=["disk::df -h"]
+        [PlanItem("container", "web")], cwd="/", files=[str(folder), f"{folder}/../nofile"], commands=["disk::df -h"]
     )
     foreseen = snapshots.foreseen(plan, guard)
     saved, missed = foreseen_words(foreseen)
@@ -230,7 +234,7 @@ def test_foreseen_is_what_is_then_saved(folder, guard):
     )
     assert missed == (
         f"the content of {folder}/key: a secret, so only a hash is kept",
-        "the state of service nginx is not saved (systemctl says nothing about nginx)",
+        "the state of container web is not saved",
     )
     manifest = guard.ledger.snapshots.load(snapshots.save(plan, guard))
     assert len(manifest.nodes) - len(manifest.hash_only) == foreseen.paths == 5
@@ -329,5 +333,8 @@ def test_form_of_a_host_says_the_same(folder, guard):
     lines = [text.split("\n") for text in shown]
     assert f"saved first file {folder}/one" in lines[0]
     assert f"NOT saved   the content of {folder}/key: a secret, so only a hash is kept" in lines[0]
-    assert "NOT saved   the state of service nginx is not saved (systemctl says nothing about nginx)" in lines[1]
+    assert (
+        "NOT saved   nothing can be saved, so it would not run: the state of service nginx cannot be read "
+        "(systemctl says nothing about nginx); to go on without a way back for it: --no-snapshot-of 'service nginx'"
+    ) in lines[1]
     assert not any(line.startswith("saved first") for line in lines[1])
