@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from guard.errors import NotPermitted, NoWayBack, StateBusy, UsageError
+from guard.errors import CannotRun, NotPermitted, NoWayBack, StateBusy, UsageError
 from guard.saved import CONFLICTS, FILE, Action, RolledBack
-from guard.types import LOCAL, Level, Outcome, Profile, Status
+from guard.types import LOCAL, Level, Outcome, PlanItem, Profile, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from acting.deadman import Armed
     from acting.world import Guard
     from guard.bound import Binding
     from guard.saved import Manifest, RollbackPlan, Step, StepResult
@@ -134,7 +135,7 @@ def apply(
     Effects: a snapshot of what is there now, the plan's changes, entries `started`, `rollback_planned`,
         `rollback_step` and `ended`.
     """
-    from acting import own_files
+    from acting import deadman, own_files
     from acting.snapshots import record_after
     from guard.hands.restore import DONE
 
@@ -143,11 +144,23 @@ def apply(
     fresh = _as_consented(plan_consented, world)
     execution, own = _save_first(fresh, world)
     unfinished = _unfinished(fresh.snapshot, world)
-    _begin(fresh, request, execution, own, world, stamp=stamp, binding=binding, consent=consent)
+    armed, unwatched = _armed(fresh, request, execution, own, world)
+    try:
+        _begin(fresh, request, execution, own, world, stamp=stamp, binding=binding, consent=consent)
+    except BaseException:
+        if armed is not None:
+            deadman.stand_down(execution, world)
+        raise
     ours = own_files.watch(world.ledger)
     results = _carry_out(fresh, execution, unfinished, world, checkpoint)
+    if armed is not None:
+        deadman.change_ended(execution, world)
     # It has to be complete before its end is on record: later rollbacks of this one compare with it.
-    notes = [*own_files.noted(ours, world.ledger, execution), *(note for note in (record_after(own, world),) if note)]
+    notes = [
+        *unwatched,
+        *own_files.noted(ours, world.ledger, execution),
+        *(note for note in (record_after(own, world),) if note),
+    ]
     wrong = [result for result in results if result.result != DONE]
     status = Status.FAILED if wrong or fresh.in_the_way or fresh.cannot_return else Status.SUCCEEDED
     left = (
@@ -161,9 +174,32 @@ def apply(
     )
     if not recorded.ok:
         notes.append(f"its end is not on record: {recorded.because}")
+    if armed is not None:
+        notes.append(deadman.waiting_words(armed, world))
     for earlier in unfinished:
         world.ledger.note("resolved", execution=earlier, outcome="done", evidence=f"gone on with by {execution}")
     return RolledBack(status, fresh, execution, own, results, tuple(notes))
+
+
+def _armed(
+    fresh: RollbackPlan, request: Request, execution: str, own: str, world: Guard
+) -> tuple[Armed | None, tuple[str, ...]]:
+    """The dead man of a rollback that can keep a person out, and why there is none where there should be one.
+
+    It is the way back to what was in effect before, and may be the only one: it is not refused for want of a dead man.
+    """
+    from acting import deadman
+    from acting.rollback_request import judged
+    from guard.ledger.plans import SnapshotPlan, items_of_work
+
+    seconds = 0 if request.shell == deadman.SHELL else deadman.seconds_for(judged(fresh), world)
+    if not seconds:
+        return None, ()
+    items = (*items_of_work(fresh), *(PlanItem(step.kind, step.name) for step in fresh.state_work))
+    try:
+        return deadman.arm(execution, own, seconds, SnapshotPlan(items), world), ()
+    except CannotRun as error:
+        return None, (f"nothing takes it back by itself: {error.message}",)
 
 
 def _as_consented(consented: RollbackPlan, world: Guard) -> RollbackPlan:

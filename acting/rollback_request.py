@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from guard.bound import Binding
+from guard.judge.cutting import cuts_of
 from guard.quoting import quoted
 from guard.saved import Action, RollbackAsked
 from guard.types import Assessment, Decision, Effect, Level, PlanItem, Profile, Reason, Verdict
@@ -82,6 +83,7 @@ class _Judged(Assessment):
         "ambient",
         "env",
         "target",
+        "cuts",
     )
 
     def __init__(self, plan: RollbackPlan) -> None:
@@ -107,3 +109,13 @@ class _Judged(Assessment):
         self.ambient = {}
         self.env = ()
         self.target = plan.target
+        self.cuts = tuple(
+            cuts_of(
+                [step.path for step in plan.work], [(step.kind, step.name) for step in plan.state_work], plan.unkept
+            )
+        )
+
+    @property
+    def cuts_off(self) -> bool:
+        """As for a command: whether it can keep a person out, and what is saved before it brings that back."""
+        return any(cut.saved for cut in self.cuts)

@@ -5,9 +5,14 @@ what would bring the way in back. `CUTS` holds the rules with commands that each
 them.
 """
 
-from guard.judge import cutpaths, paths
+from guard.judge import cutpaths
 from guard.judge.levels import R0
+from guard.judge.paths import secret
 from guard.judge.states import (
+    ACCOUNTS,
+    IPTABLES,
+    NETWORK,
+    NFT,
     ONLY_LATER,
     SERVICE,
     STATE,
@@ -20,7 +25,7 @@ from guard.judge.states import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from guard.judge.engine import Judge
     from guard.judge.program import Ran
@@ -62,6 +67,9 @@ class Rule:
         self.must_not = must_not
 
 
+_STATES = {
+    NFT: "a firewall", IPTABLES: "a firewall", NETWORK: "the network", ACCOUNTS: "who may log in",
+}  # fmt: skip
 NOT_READ = "it runs what is not read"
 """Why what is opaque may cut off."""
 
@@ -123,10 +131,14 @@ def _may_be(unit: str, names: "tuple[str, ...]") -> bool:
 def _sysctl(changed: Changed) -> bool:
     for kind, name in changed.items:
         family, _, key = name.partition(" ")
-        is_network = key.startswith(("net.ipv4.", "net.ipv6.", "net.bridge.")) and ".tcp_" not in key
-        if kind == STATE and family == SYSCTL and (not key or is_network):
+        if kind == STATE and family == SYSCTL and _is_network_key(key):
             return True
     return False
+
+
+def _is_network_key(key: str) -> bool:
+    """Whether a key, or all of them, can change how packets go."""
+    return not key or (key.startswith(("net.ipv4.", "net.ipv6.", "net.bridge.")) and ".tcp_" not in key)
 
 
 def _account(changed: Changed) -> bool:
@@ -304,10 +316,35 @@ def cuts(judge: "Judge", planned: "list[Item]") -> "list[Cut]":
     return [Cut(why, saved) for why, saved in found.items()]
 
 
+def cuts_of(paths: "Iterable[str]", items: "Iterable[Item]", lost: "Iterable[str]" = ()) -> "list[Cut]":
+    """The same for a change that is told by what it puts in place, and not by a command.
+
+    Args:
+        items: (kind, object) of states that are no files.
+        lost: those of the paths that do not come back.
+    """
+    gone = frozenset(lost)
+    found = [
+        Cut(f"{path}, which decides who comes in", path not in gone and not secret(path))
+        for path in paths
+        if cutpaths.decides(path)
+    ]
+    for kind, name in items:
+        family, _, key = name.partition(" ")
+        why = _STATES.get(family, "") if kind == STATE else ""
+        if kind == SERVICE and _may_be(name, (*NETWORK_UNITS, *LOGIN_UNITS)):
+            why = "a service that lets people in"
+        if kind == STATE and family == SYSCTL and _is_network_key(key):
+            why = "the network's settings in the kernel"
+        if why:
+            found.append(Cut(why, True))
+    return found
+
+
 def _is_saved(path: str, planned: "list[Item]") -> bool:
     """Whether a file comes back; of what holds credentials no snapshot keeps the content."""
     whole = path.rstrip("/")
-    return not paths.secret(path) and any(
+    return not secret(path) and any(
         kind not in (SERVICE, STATE) and (whole == name.rstrip("/") or (whole + "/").startswith(name.rstrip("/") + "/"))
         for kind, name in planned
     )

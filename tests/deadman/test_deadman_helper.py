@@ -10,7 +10,7 @@ import pytest
 
 import core
 import execution
-from acting import confirming, deadman
+from acting import confirming, deadman, rollback_request
 from guard.errors import CannotRun, NotPermitted
 from guard.hands.connection import Connection
 from guard.ledger import claims
@@ -27,7 +27,7 @@ def guard():
     return replace(execution.open_guard(), connection=CONNECTION)
 
 
-def armed_change(guard, file, seconds):
+def armed_change(guard, file, seconds, content="changed"):
     """A file saved, a dead man armed for it, and a run that changed it on record."""
     plan = snapshot_plan((), cwd="/", files=[str(file)])
     run = guard.ledger.new_execution()
@@ -35,7 +35,7 @@ def armed_change(guard, file, seconds):
     armed = deadman.arm(run, snapshot, seconds, plan, guard)
     request = Request("touch x", cwd="/", actor=Actor.PERSON)
     guard.ledger.begin(request, core.check("touch x", cwd="/"), profile=Profile.NONE, enforced="none", execution=run)
-    file.write_text("changed")
+    file.write_text(content)
     execution.record_after(snapshot, guard)
     deadman.change_ended(run, guard)
     guard.ledger.end(run, Outcome(Status.SUCCEEDED, execution=run, exit_code=0))
@@ -225,3 +225,70 @@ def test_a_file_that_decides_who_comes_in_and_is_not_kept_lets_nothing_run(guard
     with pytest.raises(CannotRun, match="left out of what is saved"):
         deadman.arm("e-22222222222", snapshot, 60, plan, guard)
     assert deadman.ARMED not in kinds(guard)
+
+
+def keys_in(folder):
+    """A file that decides who comes in, and is nobody's."""
+    file = folder / ".ssh" / "authorized_keys"
+    file.parent.mkdir()
+    file.write_text("before")
+    return file
+
+
+def rolled_back(run, guard, seconds):
+    plan = execution.plan_rollback(run, guard)
+    request = Request(rollback_request.request_of(plan), cwd="/", actor=Actor.PERSON)
+    return execution.apply_rollback(plan, request, replace(guard, dead_man_s=seconds), consent="tty")
+
+
+def test_a_rollback_that_can_keep_a_person_out_is_watched_over_too(guard, tmp_path):
+    file = keys_in(tmp_path)
+    first = armed_change(guard, file, 60)
+    deadman.stand_down(first.execution, guard)
+    done = rolled_back(first.execution, guard, 2)
+    assert (done.status, file.read_text()) == (Status.SUCCEEDED, "before")
+    assert any(f"opsx confirm {done.execution}" in note for note in done.notes)
+    until(lambda: deadman.result_of(done.execution, guard))
+    assert file.read_text() == "changed"
+    # What it does itself is watched over by nobody.
+    assert kinds(guard).count(deadman.ARMED) == 2
+
+
+def test_a_rollback_goes_on_where_nothing_can_watch_over_it_and_says_so(guard, tmp_path, monkeypatch):
+    file = keys_in(tmp_path)
+    first = armed_change(guard, file, 60)
+    deadman.stand_down(first.execution, guard)
+
+    def fails(*order):
+        raise OSError("no processes left")
+
+    monkeypatch.setattr(deadman, "_start", fails)
+    done = rolled_back(first.execution, guard, 60)
+    assert (done.status, file.read_text()) == (Status.SUCCEEDED, "before")
+    assert any("nothing takes it back by itself" in note for note in done.notes)
+
+
+@pytest.mark.parametrize(("name", "connection"), [("authorized_keys", ""), ("config", CONNECTION)])
+def test_a_rollback_that_keeps_nobody_out_or_is_done_at_a_console_is_not(name, connection, guard, tmp_path):
+    file = keys_in(tmp_path).with_name(name)
+    file.write_text("before")
+    first = armed_change(guard, file, 60)
+    deadman.stand_down(first.execution, guard)
+    done = rolled_back(first.execution, replace(guard, connection=connection), 60)
+    assert (done.status, file.read_text()) == (Status.SUCCEEDED, "before")
+    assert kinds(guard).count(deadman.ARMED) == 1
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_of_two_changes_of_one_file_none_that_nobody_confirmed_stays(confirmed, guard, tmp_path):
+    """The first is not left in place because the second, which nobody confirmed either, wrote over it."""
+    file = keys_in(tmp_path)
+    first = armed_change(guard, file, 60)
+    second = armed_change(guard, file, 60, "changed again")
+    if confirmed:
+        claims.claim(guard.ledger.answers.folder, second.execution, claims.CONFIRMED)
+    snapshot = next(str(one["snapshot"]) for one in guard.ledger.entries() if one["kind"] == deadman.ARMED)
+    deadman.at_deadline(first.execution, snapshot)
+    assert file.read_text() == ("changed again" if confirmed else "before")
+    deadman.stand_down(second.execution, guard)
+    until(lambda: not deadman.is_alive(first) and not deadman.is_alive(second))
