@@ -219,7 +219,7 @@ def test_a_link_to_a_secret_is_found_out_by_facts(make, tmp_path):
     assert outcome.status == Status.NEEDS_STAMP and guard.target.asked == []
 
 
-@pytest.mark.guarantee("G-R0-KERNEL")
+@pytest.mark.guarantee("G-R0-SPACE")
 def test_a_read_of_a_tree_runs_only_where_its_keys_are_closed(make, tmp_path):
     """What the judge lets run because a namespace closes keys is run in one; anything else is not asked to be."""
     for command, masked in (("grep -rn x .", True), ("git status", False)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 EVERY_LAYER = (
     "chown",
     "mknod",
-    "write left behind",
     "write through a root",
     "write through a cwd",
     "write through a descriptor",
@@ -100,6 +99,9 @@ NAMESPACE_LEAVES = (
 )
 """What read-only mounts and closed paths say nothing about: pipes and sockets in the tree, other processes, IPC. What
 holds there is the filter and its supervisor, which is why there is no namespace without them."""
+BY_CHANCE = "write left behind"
+"""What has lost its mark is known by its filter. Where the capabilities are alone there is none, and whether it is
+ended in time is chance."""
 LEFT_WITHOUT_LANDLOCK = ("abstract socket from bus",)
 """What filter, supervisor and namespace together leave open, and say (`unlimited`)."""
 LANDLOCK_ALONE = (

@@ -109,6 +109,7 @@ class TestRealGroups:
         made._sandbox.groups = RunGroups(places)
         yield made
         made.close()
+        HERE.close()
         for place in places:
             ours = f"opsagent-{os.getpid()}-"
             assert [name for name in os.listdir(place.parent) if name.startswith(ours)] == []
@@ -167,6 +168,70 @@ class TestRealGroups:
         group.take(child.pid)
         assert group.end() == []
         assert child.wait(30) == -9
+
+
+def unified():
+    """Where version 2 is mounted and takes groups of ours, whichever controllers it has; None where it does not."""
+    for controllers, _, point in cgroup._hierarchies("/proc/self/mountinfo"):
+        if controllers is None and os.access(f"{point}/cgroup.procs", os.W_OK):
+            return point
+    return None
+
+
+@pytest.mark.skipif(unified() is None, reason="no unified hierarchy here that may be written")
+class TestVersionTwo:
+    """Its groups for real, where the machine gives it no controllers to limit with."""
+
+    def test_processes_go_in_with_what_they_start_and_all_of_them_end_with_the_group(self):
+        groups = RunGroups([cgroup.Place(unified(), ())])
+        group = groups.new()
+        [(folder, _)] = group.folders
+        child = subprocess.Popen(["bash", "-c", "read -r; sleep 820 & sleep 820"], stdin=subprocess.PIPE)
+        group.take(child.pid)
+        child.stdin.close()
+        while len(pathlib.Path(folder, "cgroup.procs").read_text().split()) < 3:
+            time.sleep(0.005)
+        group.end()
+        assert child.wait(30) == -9
+        assert not os.path.exists(folder)
+
+    def test_a_process_that_has_ended_is_no_fault(self):
+        groups = RunGroups([cgroup.Place(unified(), ())])
+        group = groups.new()
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        group.take(ended.pid)
+        assert group.end() == []
+        # All was well in it: the next run gets the same, and nothing is left when there are no more.
+        assert groups.new().folders == group.folders
+        group.end()
+        groups.close()
+        assert not os.path.exists(group.folders[0][0])
+
+    def test_a_group_whose_limits_cannot_be_set_is_not_left_behind(self):
+        before = sorted(os.listdir(unified()))
+        groups = RunGroups([version_2(unified(), BOTH)])  # nobody hands them down here
+        if os.path.exists(f"{unified()}/memory.max"):
+            return
+        with pytest.raises(OSError, match=r"memory\.max"):
+            groups.new()
+        assert [name for name in os.listdir(unified()) if name not in before] == []
+
+    def test_what_cannot_be_removed_yet_is_removed_before_the_next_run(self, monkeypatch):
+        groups = RunGroups([cgroup.Place(unified(), ())])
+        group = groups.new()
+        [(folder, _)] = group.folders
+        child = subprocess.Popen(["sleep", "821"])
+        group.take(child.pid)
+        monkeypatch.setattr(cgroup, "_kill_all", lambda folder: None)  # as if it were stuck in the kernel
+        monkeypatch.setattr(cgroup, "END_LIMIT_S", 0.0)
+        group.end()
+        assert os.path.exists(folder)
+        child.kill()
+        child.wait()
+        groups.new().end()
+        assert not os.path.exists(folder)
+        groups.close()
 
 
 def test_each_missing_limit_is_named_with_what_it_means():

@@ -56,6 +56,7 @@ def worker_of(target, home):
     return worker
 
 
+@pytest.mark.guarantee("G-R0-SPACE")
 def test_a_tree_is_read_without_the_keys_in_it(target, home):
     result = read(target, "grep -rs . . ; ls -A .aws; cat .pgpass; echo $?", home)
     assert result.enforced == "userns"
@@ -71,6 +72,7 @@ def test_what_reads_no_tree_sees_the_machine_as_it_is(target, home):
     assert (result.enforced, result.stdout.text, result.notes) == ("seccomp", plain.stdout.text, ())
 
 
+@pytest.mark.guarantee("G-R0-SPACE")
 def test_nothing_is_written_whatever_the_way(target, home):
     command = (
         "echo x > notes; rm notes; : > new; mkdir d; ln notes l; chmod 600 notes; touch -d 2001-01-01 notes; "
@@ -102,6 +104,7 @@ def test_what_a_run_is_given_by_name_is_open_and_what_lies_beside_it_is_not(targ
     assert str(home / ".aws/other") in result.masked
 
 
+@pytest.mark.guarantee("G-R0-SPACE")
 def test_the_state_folder_is_closed(target, home, tmp_path):
     state = tmp_path / "state"
     state.mkdir()

@@ -132,6 +132,7 @@ class Sandbox:
     def close(self) -> None:
         """Lets all workers end."""
         self._pool.close()
+        self.groups.close()
 
 
 def missing_for(kernel: Kernel, profile: SandboxProfile) -> str:

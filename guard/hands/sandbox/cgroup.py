@@ -15,14 +15,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from guard.hands.liveness import process_start
 from guard.hands.sandbox.limits import RUN_LIMITS
 from guard.hands.sandbox.scratch import PREFIX
 
+KEPT = 4
+"""Groups that wait for their next run."""
 END_LIMIT_S = 0.5
 """How long the end of what is left in a group is waited for. What is stuck in the kernel takes longer, or for ever."""
 
@@ -44,6 +48,9 @@ class Place:
         """`memory`, `pids`."""
         return frozenset(name.partition(".")[0] for name, _ in self.limits)
 
+
+Folders = list[tuple[str, Place]]
+"""A group: its folder in each place."""
 
 _MEMORY = str(RUN_LIMITS.memory_bytes)
 _TOO_MUCH = f"processes were ended for want of memory (limit {RUN_LIMITS.memory_bytes >> 20} MiB for a run)"
@@ -77,13 +84,12 @@ def version_2(parent: str, controllers: frozenset[str]) -> Place:
     return Place(parent, tuple(limits), tuple(wished), tuple(counters))
 
 
-@dataclass(slots=True)
 class RunGroup:
     """One run's group: a folder in each place."""
 
-    folders: list[tuple[str, Place]] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    """Where folders go that something stuck in the kernel keeps (the list of `RunGroups`)."""
+    def __init__(self, folders: Folders, let_go: Callable[[Folders, bool], None]) -> None:
+        self.folders = folders
+        self._let_go = let_go
 
     def take(self, pid: int) -> None:
         """Moves a process in, unless it has ended; what it starts from now on is in there, too. Raises OSError."""
@@ -92,22 +98,29 @@ class RunGroup:
                 _write(f"{folder}/cgroup.procs", str(pid))
 
     def end(self) -> list[str]:
-        """Ends what is left in it and removes it. Returns what there is to say about the run: limits that were met."""
+        """Ends what is left in it. Returns what there is to say about the run: which limits were met."""
         told = []
         for folder, place in self.folders:
             told += [means for name, line, means in place.counters if _counter(f"{folder}/{name}", line)]
-            if not _remove(folder):
-                self.left.append(folder)
-        self.folders = []
+        self._let_go(self.folders, not told and all(_is_empty(folder) for folder, _ in self.folders))
         return told
 
 
 class RunGroups:
-    """Makes the groups of this process's runs. Threads may share it."""
+    """Makes the groups of this process's runs. Threads may share it.
+
+    A group in which all went well is kept for the next run: the kernel keeps a removed one for as long as it remembers
+    contents of files that were read in it.
+    """
 
     def __init__(self, places: list[Place]) -> None:
         self.places = places
-        self._left: list[str] = []
+        self._lock = threading.Lock()
+        self._idle: list[Folders] = []
+        self._made: dict[str, None] = {}
+        self._stuck: list[str] = []
+        self._owner = os.getpid()
+        weakref.finalize(self, _remove_made, self._made, self._owner)
         for place in places:
             _remove_abandoned(place.parent)
 
@@ -117,14 +130,26 @@ class RunGroups:
         return frozenset().union(*(place.controls for place in self.places))
 
     def new(self) -> RunGroup:
-        """A group with its limits set. Raises OSError; nothing is left then."""
-        self._left[:] = [folder for folder in self._left if not _removed(folder)]
-        group = RunGroup(left=self._left)
+        """An empty group with its limits set. Raises OSError; nothing is left then."""
+        with self._lock:
+            if self._owner != os.getpid():  # after a fork they are the other process's
+                self._owner, self._idle, self._made, self._stuck = os.getpid(), [], {}, []
+                weakref.finalize(self, _remove_made, self._made, self._owner)
+            while self._idle:
+                folders = self._idle.pop()
+                if all(os.path.isdir(folder) for folder, _ in folders):
+                    return RunGroup(folders, self._let_go)
+            self._stuck = [folder for folder in self._stuck if not self._forget(folder, gone=_removed(folder))]
+        return self._make()
+
+    def _make(self) -> RunGroup:
+        group = RunGroup([], self._let_go)
         pid = os.getpid()
         try:
             for place in self.places:
                 folder = f"{place.parent}/{PREFIX}{pid}-{process_start(pid)}-{os.urandom(3).hex()}"
                 os.mkdir(folder, 0o755)
+                self._made[folder] = None
                 group.folders.append((folder, place))
                 for name, value in place.limits:
                     _write(f"{folder}/{name}", value)
@@ -132,9 +157,39 @@ class RunGroups:
                     with contextlib.suppress(OSError):
                         _write(f"{folder}/{name}", value)
         except OSError:
-            group.end()
+            self._let_go(group.folders, False)
             raise
         return group
+
+    def _let_go(self, folders: Folders, again: bool) -> None:
+        """Keeps a group for the next run, or ends what is in it and removes it."""
+        with self._lock:
+            if again and len(self._idle) < KEPT:
+                self._idle.append(folders)
+                return
+        for folder, _ in folders:
+            gone = _remove(folder)
+            with self._lock:
+                if not self._forget(folder, gone=gone):
+                    self._stuck.append(folder)
+
+    def _forget(self, folder: str, *, gone: bool) -> bool:
+        if gone:
+            self._made.pop(folder, None)
+        return gone
+
+    def close(self) -> None:
+        """Removes the groups that wait. Further ones can be made."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for folders in idle:
+            self._let_go(folders, False)
+
+
+def _remove_made(made: dict[str, None], owner: int) -> None:
+    if os.getpid() == owner:  # a forked child leaves by the same way
+        for folder in made:
+            _remove(folder)
 
 
 def find_groups(mounts: str = "/proc/self/mountinfo", own: str = "/proc/self/cgroup") -> RunGroups:
@@ -152,10 +207,12 @@ def _holds(place: Place) -> bool:
     """Whether a group with its limits can be made there and a process of ours be moved into it."""
     if not os.access(f"{place.parent}/cgroup.procs", os.W_OK):
         return False
+    groups = RunGroups([place])
     try:
-        RunGroups([place]).new().end()
+        groups.new().end()
     except OSError:
         return False
+    groups.close()
     return True
 
 
@@ -254,6 +311,14 @@ def _remove(folder: str, pause: Callable[[float], None] = time.sleep) -> bool:
             return False
         pause(0.002)
     return True
+
+
+def _is_empty(folder: str) -> bool:
+    try:
+        with open(f"{folder}/cgroup.procs", encoding="ascii") as file:
+            return not file.read(1)
+    except OSError:
+        return False
 
 
 def _removed(folder: str) -> bool:
