@@ -24,7 +24,7 @@ READ_ONLY = (
     *("bash", "ops_audit", "ops_check", "ops_executions", "ops_list", "ops_status", "probe", "read", "runbook"),
 )
 """Tools that can change nothing: a host may call them without asking."""
-ASKED = ("ops_approve", "ops_exec", "ops_resolve", "ops_revoke", "ops_rollback", "ops_snapshot")
+ASKED = ("edit", "ops_approve", "ops_exec", "ops_resolve", "ops_revoke", "ops_rollback", "ops_snapshot", "write")
 """The others. A host asks its person first, whatever its defaults are; that question approves nothing (docs/mcp.md)."""
 START_TIMEOUT_S = 60
 CALL_TIMEOUT_S = 120

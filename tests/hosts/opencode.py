@@ -24,7 +24,7 @@ ENVIRON = {
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "OPENCODE_DISABLE_SHARE": "1",
 }
-ASKED = {"opsagent_ops_exec": "ask", "opsagent_ops_approve": "ask", "opsagent_ops_rollback": "ask"}
+ASKED = {f"opsagent_{tool}": "ask" for tool in ("ops_exec", "write", "edit", "ops_approve", "ops_rollback")}
 """docs/hosts.md tells a person to write these."""
 
 
