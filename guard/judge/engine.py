@@ -28,7 +28,7 @@ from guard.judge.shell.syntax import (
     Word,
 )
 from guard.judge.shellwords import BUILTINS, EVALUATING, HEADS, WRITES
-from guard.judge.touches import read_path, write_path
+from guard.judge.touches import INCOMPLETE, read_path, write_path
 from guard.judge.values import MAX_NESTING, literal_of, versions_of
 from guard.judge.variables import POINTING, dangerous
 
@@ -52,7 +52,7 @@ class Judge:
         "trusted_bin", "running",
         "scripts", "texts",
         "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered", "bound",
-        "pointing", "found", "told",
+        "pointing", "loops", "found", "told",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +68,7 @@ class Judge:
         self.findings: list[tuple[int, str, str, Span, str]] = []
         self.effects: list[tuple[str, str]] = []
         self.flags: set[str] = set()
-        """`helper` · `options-from-expansion` · `recursive-read` · `unseen-read` · `egress` · `evaluates` · `terminal` …"""
+        """`helper` · `options-from-expansion` · `recursive-read` · `unseen-read` · `egress` · `evaluates` …"""
         self.plan: list[tuple[str, str]] = []
         self.needs: set[str] = set()
         self.peers: list[tuple[str, int, str]] = []
@@ -111,6 +111,8 @@ class Judge:
         self.bound: set[str] = set()
         """Variables that have a value for sure at this point of the text; any other may still be unset. `export NAME`
         stands for those that programs get for sure."""
+        self.loops: dict[str, tuple[Word, ...]] = {}
+        """Variables of the loops that are being read, with what they list (`values.listed_of`)."""
         self.pointing: frozenset[str] = frozenset()
         """What the text sets for the command that is being judged and that says where clients go (`POINTING`)."""
         self.found: tuple[str, list[tuple[str, str]]] | None = None
@@ -258,8 +260,14 @@ class Judge:
             self.bound.add(node.name)
             if dangerous(node.name):
                 self.note(R2, "shell.variable", f"sets {node.name}, which changes what programs do", node.span, "law 2")
+        loops, cwds = self.loops, list(self.cwds)
+        if kind == "for" and node.name and node.words and all(word.value is not None for word in node.words):
+            self.loops = {**loops, node.name: node.words}
         for item in items:
             self.node(item, stdin)
+        if self.loops is not loops and self.cwds != cwds:
+            self.flags.add(INCOMPLETE)  # what is listed in one folder is used in another, from the second round on
+        self.loops = loops
         self.bound = before
 
     def expansions(self, word: Word) -> None:

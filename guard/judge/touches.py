@@ -3,7 +3,7 @@
 from guard.judge import paths
 from guard.judge.landing import may_be_critical
 from guard.judge.levels import R1, R2, R3
-from guard.judge.values import values_of
+from guard.judge.values import listed_of, values_of
 
 INCOMPLETE = "names-unknown"
 """Flag: not everything that changes is in the plan, because the text does not tell its name or its folder."""
@@ -55,6 +55,11 @@ def write_path(
             judge.flags.add(INCOMPLETE)  # a name that it lists may be read as an option
         saves = f"{saves}-glob"
     if values is None:
+        listed = listed_of(judge, word)
+        if listed is not None:
+            for name in listed:
+                write_path(judge, name, span, by, appends=appends, level=level, deletes=deletes, saves=saves)
+            return
         shape = word.shape
         if not shape.startswith(("/", "~")) or shape.startswith("*"):
             judge.note(

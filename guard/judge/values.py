@@ -41,6 +41,23 @@ def values_of(judge: "Judge", word: Word) -> "list[str] | None":
     return results
 
 
+def listed_of(judge: "Judge", word: Word) -> "tuple[Word, ...] | None":
+    """What a loop lists, patterns too, where a word is exactly the loop's own variable; None for any other word.
+
+    Unquoted it could still fall apart into other names, and a value that is given anywhere else could be another one.
+    """
+    if len(word.parts) != 1 or word.splits:
+        return None
+    part = word.parts[0]
+    if isinstance(part, str) or part.kind not in ("var", "param") or part.name not in judge.loops:
+        return None
+    listed = judge.loops[part.name]
+    script = judge.script
+    if script is None or script.wild or len(script.values.get(part.name, ())) != len(listed):
+        return None
+    return listed
+
+
 def _values_of_variable(judge: "Judge", name: str) -> "list[str] | None":
     """Every literal value that the text gives to a variable, or None when there can be others."""
     script = judge.script

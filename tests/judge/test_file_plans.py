@@ -80,3 +80,61 @@ def test_what_is_written_under_names_that_nobody_knows_is_no_small_change(comman
 
 def test_pieces_that_are_there_already_are_saved():
     assert [item.object for item in check("split f part_", cwd=CWD).snapshot_plan] == ["/srv/w/part_*"]
+
+
+LOOPS = {
+    'for f in ./*.conf; do sed -i s/a/b/ "$f"; done': ["file-glob /srv/w/*.conf"],
+    'for f in ./*.conf g; do echo x >> "${f}"; done': ["file-glob /srv/w/*.conf", "file /srv/w/g"],
+    'for f in /opt/*.log; do rm -- "$f"; done': ["file-glob /opt/*.log"],
+    'for f in ./*.sh; do chmod +x "$f"; done': ["meta-glob /srv/w/*.sh"],
+    'for f in ./*.sh; do if [ -f "$f" ]; then chown root "$f"; fi; done': ["meta-glob /srv/w/*.sh"],
+    'for d in ./a* /opt/b; do chmod -R g+w "$d"; done': ["meta-tree-glob /srv/w/a*", "meta-tree /opt/b"],
+    'for f in ./*; do for g in /opt/*; do touch "$f"; done; done': ["times-glob /srv/w/*"],
+    "find . -type f -print0 | xargs -0 chmod 644": ["meta-tree /srv/w"],
+    "find /opt a -name x -print0 | xargs -0r chown bob": ["meta-tree-links /opt", "meta-tree-links /srv/w/a"],
+}
+UNSURE = (
+    *('for f in *.conf; do sed -i s/a/b/ "$f"; done', "for f in ./*.conf; do sed -i s/a/b/ $f; done"),
+    *('for f in ./*; do f=x; rm "$f"; done', 'for f in ./*; do read f; rm "$f"; done'),
+    *(
+        'for f in ./*; do rm "$f"; cd d; done',
+        'for f in ./*; do cd d; rm "$f"; done',
+        'for f in $(ls); do rm "$f"; done',
+    ),
+    *('for f in ./*; do :; done; rm "$f"', "for f in ./*; do bash -c 'rm \"$f\"'; done"),
+    *(
+        'for f in ./*; do cp x "$f.bak"; done',
+        'for f in ./*; do rm "${f%.c}"; done',
+        'for f in *.c; do chmod 600 "$f"; done',
+    ),
+    *(
+        'for f in ./*; do rm "$f"; done; for f in /opt/*; do rm "$f"; done',
+        'g() { rm "$f"; }; for f in ./*; do g; done',
+    ),
+    *("find . -type f | xargs chmod 644", "find . -type f | xargs -0 chmod 644", "find . -print0 | xargs chmod 644"),
+    *("find -L . -print0 | xargs -0 chmod 644", "find $D -print0 | xargs -0 chmod 644"),
+    *("find . -print0 | sort -z | xargs -0 chmod 644", "find . -print0 -print | xargs -0 chmod 644"),
+    *("find * -print0 | xargs -0 chmod 644", "find . -print0; ls | xargs -0 chmod 644"),
+    *("{ find a -print0; find b -print0; } | xargs -0 chmod 644", "{ ls | cat; find a -print0; } | xargs -0 chmod 644"),
+    *("(cat f; find a -print0) | xargs -0 chmod 644", "sudo find . -print0 | xargs -0 chmod 644"),
+    *("find . -print0 | xargs -0 -a f chmod 644", "find . -print0 | xargs -0 -I{} chmod 644 {}"),
+)
+
+
+@pytest.mark.parametrize("command", LOOPS)
+def test_what_a_loop_or_a_find_hands_on_is_saved(command):
+    judged = check(command, cwd=CWD)
+    assert sorted(f"{item.kind} {item.object}" for item in judged.snapshot_plan) == sorted(LOOPS[command])
+    assert judged.reversible == "yes"
+
+
+@pytest.mark.parametrize("command", UNSURE)
+def test_what_it_may_hand_on_besides_is_not_said_to_be_saved(command):
+    assert check(command, cwd=CWD).reversible in ("partial", "no")
+
+
+def test_a_loop_is_as_high_as_its_list_written_out():
+    for change in ("sed -i s/a/b/ {}", "rm -- {}", "chmod 600 {}", "touch {}", "gzip {}"):
+        for pattern in ("./*.log", "/etc/pass*", "/etc/*.conf", "/opt/opsagent/*"):
+            loop = f"for f in {pattern}; do {change.format(chr(34) + '$f' + chr(34))}; done"
+            assert check(loop).level >= check(change.format(pattern)).level, loop

@@ -1,7 +1,7 @@
 """xargs and parallel: a command for each of many inputs. Source: xargs(1), parallel(1)."""
 
 from guard.judge import paths
-from guard.judge.families.search import opens
+from guard.judge.families.search import opens, prints
 from guard.judge.levels import R2
 from guard.judge.options import Grammar
 from guard.judge.program import Call, Program
@@ -45,9 +45,14 @@ def _xargs(call: Call) -> None:
             holder = (call.value(option.value) or "{}") if option.value is not None else "{}"
     if holder:
         words = [_filled(word, holder) for word in words]
-    else:
-        words.append(unknown(words[-1].span, splits=True, appended=True))
-    call.judge.found = _given(call, {option.name for option in parsed.options}, bool(holder))
+    given = {option.name for option in parsed.options}
+    found = _given(call, given, bool(holder))
+    if found is None and not holder and "-0" in given and not given & {"-a", "-d", "-E", "-e"}:
+        found = _found_before(call)
+    if not holder:
+        prefix = found[0] if found is not None else ""
+        words.append(unknown(words[-1].span, splits=True, appended=True, prefix=prefix))
+    call.judge.found = found
     call.argv(words, stdin=None)
     call.judge.found = None
     if opens(call, words[0].value) and call.stdin and len(call.stdin) < 4096:
@@ -63,6 +68,18 @@ def _given(call: Call, options: "set[str]", by_line: bool) -> "tuple[str, list[t
         return None
     names = [line.strip() for line in text.split("\n")] if by_line else text.split()
     return "", [("", name) for name in names if name]
+
+
+def _found_before(call: Call) -> "tuple[str, list[tuple[str, str]]] | None":
+    """What a find right before it in the pipeline hands on with -print0, where that is all that comes."""
+    ran = call.judge.ran
+    own = next((at for at in reversed(range(len(ran))) if ran[at].words[0] is call.word), 0)
+    pipe = ran[own].pipe
+    # Pipelines are numbered as they begin: what has this number or a later one stands in this one, too.
+    before = [each for each in ran[:own] if each.pipe >= pipe]
+    if not pipe or len(before) != 1 or before[0].name not in ("find", "gfind") or before[0].depth != ran[own].depth:
+        return None
+    return prints(call.judge, before[0].words[1:])
 
 
 def _filled(word: Word, holder: str) -> Word:

@@ -7,7 +7,7 @@ from guard.judge.levels import R2
 from guard.judge.options import Grammar
 from guard.judge.program import Call, Program
 from guard.judge.touches import INCOMPLETE
-from guard.judge.values import values_of
+from guard.judge.values import listed_of, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Metadata(Program):
 
     def judge(self, call: Call) -> None:
         loose = _ANY.parse(call.args)
-        untold = _ANY.parse([word for word in call.args if not (word.appended and _is_told(call, word))]).loose
+        untold = _ANY.parse([word for word in call.args if not _is_named(call, word)]).loose
         asks_only = not loose.operands and all(word.value in ("--help", "--version") for word in loose.unknown)
         if asks_only and loose.unknown:
             return
@@ -190,8 +190,12 @@ def plan_metadata(call: Call, word: "Word", part: str, *, tree: bool = False) ->
         return
     values = values_of(judge, word)
     if values is None:
-        judge.flags.add(INCOMPLETE)
-        call.effect("privilege", word.shape)
+        listed = listed_of(judge, word)
+        if listed is None:
+            judge.flags.add(INCOMPLETE)
+            call.effect("privilege", word.shape)
+        for each in listed or ():
+            plan_metadata(call, each, part, tree=tree)
         return
     for value in values:
         if not word.globs:
@@ -199,6 +203,14 @@ def plan_metadata(call: Call, word: "Word", part: str, *, tree: bool = False) ->
         if word.globs or any(char in value for char in "*?["):
             # A value of a variable may be a pattern or a name; a name that looks like one lists itself at least.
             _plan(call, f"{kind}-glob", value)
+
+
+def _is_named(call: Call, word: "Word") -> bool:
+    """Whether a word that the text does not fix is still sure to be a name, and no option."""
+    if word.appended:
+        return _is_told(call, word)
+    listed = listed_of(call.judge, word)
+    return listed is not None and not any((name.value or "-")[0] in "-*?[" for name in listed)
 
 
 def _is_told(call: Call, word: "Word") -> bool:

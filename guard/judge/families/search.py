@@ -9,6 +9,12 @@ from guard.judge.shell.syntax import Expansion, Word
 from guard.judge.shell.words import unknown
 from guard.judge.tables import names
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from guard.judge.engine import Judge
+
 EXAMPLES = {
     "R0": ("find . -name '*.log' -mtime +7", "find / -size +100M -print0", "find . -type f -exec grep -l x {} +",
         "find . -exec ls -l {} \\;", "find . \\( -name a -o -name b \\) -printf '%p\\n'", "grep -rn 'rm -rf' .",
@@ -120,7 +126,7 @@ def find(call: Call) -> None:
             if not inner:
                 call.opaque("an action without a command", word)
             else:
-                call.judge.found = _below(call, paths)
+                call.judge.found = below(call.judge, call.args, paths)
                 if value.endswith("dir"):
                     call.enters(None)
                 call.argv(inner)
@@ -142,18 +148,32 @@ def find(call: Call) -> None:
             paths.append(word)
 
 
-def _below(call: Call, paths: "list[Word]") -> "tuple[str, list[tuple[str, str]]] | None":
+def below(
+    judge: "Judge", args: "Sequence[Word]", paths: "Sequence[Word]"
+) -> "tuple[str, list[tuple[str, str]]] | None":
     """Where everything that find meets lies: its starting points with all that is in them, and what links in there
     lead to, which most programs follow. None where the text does not tell."""
-    values = [word.value for word in call.args]
-    first = next((at for at, word in enumerate(call.args) if (word.value or "").startswith(("-", "(", "!"))), 0)
-    told = all(word.value is not None for word in call.args[:first])
+    values = [word.value for word in args]
+    first = next((at for at, word in enumerate(args) if (word.value or "").startswith(("-", "(", "!"))), 0)
+    told = all(word.value is not None for word in args[:first])
     if not told or any(value in ("-L", "-follow", "-files0-from") for value in values):
         return None
     kind = "-tree" if _meets_no_links(values) else "-tree-links"
     starts = [(word.value or "", "-glob" if word.globs else "") for word in paths] or [(".", "")]
     # Told against the folders of now: an action of -execdir runs elsewhere.
-    return _prefix(paths), [(kind + ending, place) for start, ending in starts for place in call.judge.places(start)]
+    return _prefix(paths), [(kind + ending, place) for start, ending in starts for place in judge.places(start)]
+
+
+def prints(judge: "Judge", args: "Sequence[Word]") -> "tuple[str, list[tuple[str, str]]] | None":
+    """What find hands on with a zero byte behind each name (`-print0`), as `below` says it; None for anything else."""
+    values = [word.value for word in args]
+    others = _FIND_ACTIONS | {"-print", "-ls", "-printf", "-fprint0", "-fprintf", "-H", "-L", "-P", None}
+    if values.count("-print0") != 1 or not others.isdisjoint(values):
+        return None
+    first = next((at for at, value in enumerate(values) if (value or "").startswith(("-", "(", "!"))), 0)
+    paths = args[:first]
+    # A name that begins with a dash could be read as an option.
+    return None if any((word.value or "")[:1] in "*?[" for word in paths) else below(judge, args, paths)
 
 
 def _meets_no_links(values: "list[str | None]") -> bool:
@@ -183,7 +203,7 @@ def _found(word: Word, paths: "list[Word]") -> Word:
     return Word(word.span, None, tuple(merged), True, False, False, appended=True)
 
 
-def _prefix(paths: "list[Word]") -> str:
+def _prefix(paths: "Sequence[Word]") -> str:
     """What a path that is found begins with, as far as it is certain."""
     root = paths[0].value if len(paths) == 1 and paths[0].value is not None and not paths[0].globs else None
     root = root or "."
