@@ -39,10 +39,6 @@ PATHS: JSON = {
     "maxItems": 1000,
     "items": {"type": "string", "pattern": "^[^\\0]+$"},
 }
-WITHOUT: JSON = {
-    **PATHS,
-    "description": "only what `snapshot_failed` named: paths and states to go on without; the person is told",
-}
 READS: JSON = {
     "type": "array",
     "maxItems": 20,
@@ -151,7 +147,7 @@ def exec_tool(guard: execution.Guard, call: Call) -> Tool:
             {
                 "snapshot_files": PATHS,
                 "snapshot_cmds": READS,
-                "no_snapshot_of": WITHOUT,
+                "no_snapshot_of": PATHS,
                 "why": {"type": "string", "maxLength": 2000, "description": "shown to the person who approves"},
                 "timeout_s": {"type": "number", "minimum": 1, "maximum": MOST_TIMEOUT_S, "description": "for a read"},
                 "target": TARGET,
