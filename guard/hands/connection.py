@@ -71,12 +71,25 @@ def connection_of(pid: int) -> Connection | None:
 def connection_text(environ: Mapping[str, str], pid: int) -> str:
     """The connection that a process came in by, as SSH_CONNECTION says it; "" for none.
 
-    Where that variable was taken away (sudo(8) does so by default), the server above says it.
+    Where that variable was taken away (sudo(8) does so by default), the server above says it. In a terminal that
+    outlives connections nobody can say who looks at it: while anybody is in by ssh, that may be who.
     """
     if environ.get(VARIABLE):
         return environ[VARIABLE]
     connection = connection_of(pid)
-    return "" if connection is None else connection.text or f"sshd {connection.server}"
+    if connection is not None:
+        return connection.text or f"sshd {connection.server}"
+    inside = multiplexer_of(pid)
+    return f"some, through {inside}" if inside and somebody_is_in() else ""
+
+
+def somebody_is_in() -> bool:
+    """Whether an ssh server serves a connection now: one of root's that another of root's has begun."""
+    for name in os.listdir("/proc"):
+        fields = process_stat(int(name)) if name.isdigit() else None
+        if fields is not None and is_server(int(name)) and is_server(int(fields[1])):
+            return True
+    return False
 
 
 def comes_from_here(text: str) -> bool:

@@ -18,7 +18,7 @@ import time
 
 import execution
 from acting import deadman
-from guard.hands.connection import connection_of
+from guard.hands.connection import connection_of, somebody_is_in
 from guard.hands.liveness import process_start
 
 PORT = 2222
@@ -79,6 +79,7 @@ class Story:
         told["ended"] = until(lambda: deadman.ended_as(self.execution, guard), f"the end of {told}")
         until(lambda: not deadman.is_alive(armed), "the helper's end")
         told["after"] = state()
+        told["somebody_is_in"] = somebody_is_in()
         told["comes_in"] = until(lambda: self.ssh("true").returncode == 0, "a way in")
         told["entries"] = [
             [entry["kind"], entry.get("result") or entry.get("status")]

@@ -87,3 +87,21 @@ def test_nobody_s_processes_are_no_servers():
 def test_what_outlives_a_connection_is_known_by_its_name(name, monkeypatch):
     monkeypatch.setattr(connection, "_name_of", lambda pid: name)
     assert connection.multiplexer_of(os.getpid()) == name.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("inside", "somebody", "text"),
+    [("tmux", True, "some, through tmux"), ("tmux", False, ""), ("", True, "")],
+)
+def test_a_terminal_that_outlives_connections_may_be_anybodys_who_is_in(inside, somebody, text, monkeypatch):
+    monkeypatch.setattr(connection, "connection_of", lambda pid: None)
+    monkeypatch.setattr(connection, "multiplexer_of", lambda pid: inside)
+    monkeypatch.setattr(connection, "somebody_is_in", lambda: somebody)
+    assert connection.connection_text({}, os.getpid()) == text
+
+
+def test_nobody_is_in_where_no_server_of_roots_has_begun_another(monkeypatch):
+    monkeypatch.setattr(connection, "is_server", lambda pid: pid == os.getpid())
+    assert not connection.somebody_is_in()
+    monkeypatch.setattr(connection, "is_server", lambda pid: pid in (os.getpid(), os.getppid()))
+    assert connection.somebody_is_in()

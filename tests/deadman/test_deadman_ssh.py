@@ -62,6 +62,7 @@ def test_rule_that_cuts_the_session_is_back_after_everything_of_ours_was_killed(
     assert story["cut"]
     assert story["ended"] == "fired"
     assert not story["after"]["rule"]
+    assert not story["somebody_is_in"]
     assert story["comes_in"]
     fired = [result for kind, result in story["entries"] if kind == "deadman_fired"]
     assert fired == ["begins", "succeeded"]
@@ -112,6 +113,7 @@ def test_only_a_connection_from_outside_that_opened_after_the_change_confirms_it
     user, logged_in_s, opened_s, *rest = story["early"]
     assert opened_s < story["answer"]["boot_s"] < logged_in_s
     assert (user, rest[0], rest[1], rest[2].split()[0]) == (4711, True, False, "192.0.2.2")
+    assert story["somebody_is_in"]
     assert story["confirmed"][0] == 0, story["confirmed"]
     assert story["ended"] == "confirmed"
     assert story["after"]["rule"]
