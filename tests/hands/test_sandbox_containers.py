@@ -17,19 +17,50 @@ RUN = "import sys; sys.path.insert(0, sys.argv.pop(1)); from cli import opsx; sy
 ALL, NO_NET = {"local", "net", "bus", "observe", "netadm", "block"}, {"local", "bus", "observe", "netadm", "block"}
 
 
-def doctor(uid, forbidden, tmp_path_factory, *options):
+def opsx(uid, forbidden, home, *arguments):
     python = python_for(uid)
-    command = [python, str(CONTAINED), str(uid), forbidden, python, "-c", RUN, str(ROOT), "sandbox", "doctor", *options]
-    home = tmp_path_factory.mktemp("home", numbered=True)
+    command = [python, str(CONTAINED), str(uid), forbidden, python, "-c", RUN, str(ROOT), *arguments]
     env = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(home),
         "OPSAGENT_HOME": str(home / "state"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=120)
+
+
+def doctor(uid, forbidden, tmp_path_factory, *options):
+    done = opsx(uid, forbidden, tmp_path_factory.mktemp("home", numbered=True), "sandbox", "doctor", *options)
     assert done.stderr == ""
     return done.returncode, done.stdout
+
+
+@pytest.fixture
+def home(tmp_path):
+    folder = tmp_path / "somebody"
+    folder.mkdir()
+    (folder / ".aws").mkdir()
+    (folder / ".aws/credentials").write_text("the key\n")
+    (folder / "notes").write_text("found\n")
+    return folder
+
+
+@pytest.mark.guarantee("G-R0-SPACE")
+@pytest.mark.parametrize(
+    ("forbidden", "code", "enforced"),
+    [("nothing", 0, "strict"), ("landlock", 0, "userns"), ("landlock,namespaces", 3, None)],
+)
+def test_a_read_of_a_tree_runs_without_its_keys_or_waits(forbidden, code, enforced, home):
+    done = opsx(os.geteuid(), forbidden, home, "exec", "--json", f"grep -rs . {home} | sort")
+    told = json.loads(done.stdout)
+    assert done.returncode == code, done.stderr
+    assert "the key" not in done.stdout
+    if enforced is None:
+        assert told["because"]["code"] == "cannot-enforce"
+        return
+    assert told["enforced"] == enforced
+    assert f"{home}/notes:found" in told["stdout"]
+    assert str(home / ".aws") in told["masked"]
 
 
 @pytest.mark.parametrize("uid", uids())
