@@ -22,7 +22,7 @@ from guard.hands.environment import build_environment
 from guard.hands.services import NOT_INSTALLED, Said, Unreadable, family_of
 from guard.quoting import quoted
 from guard.saved import CONFLICTS, Output, State, StateStep, StepResult, label_of
-from guard.types import Actor, Level, Profile, Verdict
+from guard.types import Actor, Level, PlanItem, Profile, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from guard.hands.services import Family, Read
     from guard.ledger.packs import Pack
     from guard.saved import Manifest
-    from guard.types import PlanItem
 
     Known = dict[str, object]
 
@@ -140,6 +139,26 @@ def outputs(items: Iterable[PlanItem], guard: Guard) -> tuple[tuple[Output, ...]
         else:
             kept.append(_output(item.kind, item.object, looked))
     return tuple(kept), missed
+
+
+def files(items: Iterable[PlanItem], guard: Guard) -> tuple[PlanItem, ...]:
+    """The files that belong to the states a plan names, and are saved with them; those that may not be read are not."""
+    found: list[str] = []
+    for item in items:
+        known = family_of(item.kind, item.object)
+        if known is None or shutil.which(known[0].program, path=build_environment(()).env["PATH"]) is None:
+            continue
+        family, key = known
+        said = _said(family.files_read(key) if family.files_read else None, guard)
+        paths = family.files(said) if said and family.files else ()
+        said = _said(family.folders_read(paths) if family.folders_read else None, guard)
+        found += [*paths, *(family.folders(key, said) if said and family.folders else ())]
+    return tuple(PlanItem("file", path) for path in found if os.access(path, os.R_OK) or not os.path.lexists(path))
+
+
+def _said(read: Read | None, guard: Guard) -> Said | None:
+    answer = _answer(read, guard) if read is not None else None
+    return answer if isinstance(answer, Said) else None
 
 
 def _output(kind: str, name: str, looked: Looked) -> Output:

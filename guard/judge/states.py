@@ -44,7 +44,12 @@ _UNIT_VERBS = _names(
 )
 ONLY_LATER = frozenset(("enable", "reenable", "unmask", "preset", "reset-failed"))
 """Verbs that without `--now` change nothing that runs."""
+_PACKAGES = 50
+"""So many names of one command are looked at."""
+_PACKAGE_VALUES = frozenset(("-o", "--option", "-c", "--config-file", "-t", "--target-release", "-a"))
 _DROP_IN_VERBS = frozenset(("edit", "revert", "set-property"))
+_TOPS = ("/etc/systemd", "/run/systemd")
+"""Above the folders of drop-ins: for good, and for this boot."""
 _LINK_VERBS = frozenset(("link", "set-default", "add-wants", "add-requires", "preset-all"))
 """Verbs that make or break links which no unit's own state shows."""
 _TARGET_VERBS = frozenset(("isolate", "default", "rescue", "emergency"))
@@ -102,7 +107,21 @@ def changed(judge: "Judge") -> "list[Changed]":
             items = _of_one(ran, moved or any(map(moves, above)))
             perhaps = here(items, above, astray, judge.told, doubted=False)
             found.append(Changed(ran, perhaps, here(items, above, astray, judge.told)))
+    return _as_one(found)
+
+
+def _as_one(found: "list[Changed]") -> "list[Changed]":
+    """Packages are one state, whoever changes them: one item with the names of all."""
+    names = [name for one in found for item in one.items if _of_packages(item) for name in item[1].split(" ")[1:]]
+    whole = (STATE, " ".join((PACKAGES, *dict.fromkeys(names[:_PACKAGES]))))
+    for one in found:
+        one.items = [whole if _of_packages(item) else item for item in one.items]
+        one.here = [whole if _of_packages(item) else item for item in one.here]
     return found
+
+
+def _of_packages(item: "Item") -> bool:
+    return item[0] == STATE and item[1].partition(" ")[0] == PACKAGES
 
 
 def of_network(ran: "Ran") -> bool:
@@ -148,7 +167,7 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
     if name in ("mount", "umount"):
         return [(STATE, MOUNTS)]
     if name in ("apt", "apt-get", "aptitude", "apt-mark", "dpkg"):
-        return [(STATE, PACKAGES)]
+        return [(STATE, " ".join((PACKAGES, *_packages(name, words))))]
     if name == "git":
         return _git(words, moved)
     if name in (DOCKER, PODMAN):
@@ -156,6 +175,25 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
     if name == KUBECTL:
         return _cluster(words)
     return []
+
+
+def _packages(program: str, words: "list[str]") -> "list[str]":
+    """The packages that a command names, at most `_PACKAGES` of them; none where it names them by a pattern."""
+    plain = _operands(words, _PACKAGE_VALUES)
+    if program != "dpkg":
+        plain = plain[1:]
+    # `web=1.0`, `web/stable`, `web-`; a file is named as dpkg-deb(1) names it.
+    names = [
+        word.rpartition("/")[2].partition("_")[0] if word.endswith(".deb") else word.partition("=")[0].partition("/")[0]
+        for word in plain
+    ]
+    names = [name.removesuffix("-") for name in names]
+    return [name for name in dict.fromkeys(names) if _is_package(name)][:_PACKAGES]
+
+
+def _is_package(name: str) -> bool:
+    """Whether it is a name as the policy has it: no pattern, no task, no option."""
+    return name[:1].isalnum() and all(one.isascii() and (one.isalnum() or one in "+-.:") for one in name)
 
 
 def _crontab(words: "list[str]") -> "list[Item]":
@@ -195,9 +233,7 @@ def _units(words: "list[str]") -> "list[Item]":
     if verb in _DROP_IN_VERBS:
         for unit in units:
             full = unit if "." in unit else f"{unit}.service"
-            tops = ("/run/systemd",) if "--runtime" in words else ("/etc/systemd",)
-            tops = ("/etc/systemd", "/run/systemd") if verb == "revert" else tops
-            for top in tops:
+            for top in _TOPS if verb == "revert" else _TOPS[1:] if "--runtime" in words else _TOPS[:1]:
                 found += [("file", f"{top}/{place}/{full}.d") for place in ("system", "system.control")]
                 found.append(("file", f"{top}/system/{full}"))
     return found

@@ -12,7 +12,10 @@ OVERLAYS = "mount -t tmpfs none /mnt; " + "; ".join(
 def package(name: str, version: str, *, more: str = "") -> str:
     """Builds one package into /mnt/repo and lists it."""
     return f"""
-mkdir -p /mnt/build/DEBIAN /mnt/build/usr/share/{name} /mnt/build/etc
+mkdir -p /mnt/build/DEBIAN /mnt/build/usr/share/{name} /mnt/build/etc/{name}
+echo "as {version} has it" > /mnt/build/etc/{name}/main.conf
+echo "never changed" > "/mnt/build/etc/{name}/two words.conf"
+printf '/etc/{name}/main.conf\n/etc/{name}/two words.conf\n' > /mnt/build/DEBIAN/conffiles
 echo {version} > /mnt/build/usr/share/{name}/version
 printf 'Package: {name}\\nVersion: {version}\\nArchitecture: all\\nMaintainer: nobody <nobody@example.org>\\n' \\
     > /mnt/build/DEBIAN/control

@@ -23,9 +23,11 @@ def main() -> None:
     foreseen = snapshots.foreseen(plan, guard)
     snapshot = execution.snapshot(plan, guard, cwd=order["folder"], reason="exec")
     first = looks(plan, guard)
+    looked = [shown(order["look"])]
     changed = subprocess.run(["bash", "-c", order["change"]], cwd=order["folder"], capture_output=True, text=True)
     snapshots.record_after(snapshot, guard)
     second = looks(plan, guard)
+    looked.append(shown(order["look"]))
     if order["disturb"]:
         subprocess.run(["bash", "-ec", order["disturb"]], check=True, stdout=subprocess.DEVNULL)
     back = execution.plan_rollback(snapshot, guard)
@@ -46,12 +48,18 @@ def main() -> None:
         "status": done.status,
         "results": {result.path: [result.result, result.text] for result in done.results},
         "now": looks(plan, guard),
+        "looked": [*looked, shown(order["look"])],
     }
     if done.snapshot is not None and done.status != "refused":
         again = execution.plan_rollback(done.snapshot, guard)
         redone = execution.apply_rollback(again, request, guard, consent="tty")
         told["redone"] = [redone.status, looks(plan, guard)]
     print(json.dumps(told))
+
+
+def shown(look):
+    done = subprocess.run(["bash", "-c", look], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
 
 
 def looks(plan, guard):

@@ -26,7 +26,7 @@ IN_PLACE = [
 ]
 
 
-def story(folder, change, *, before="", disturb="", place="mount -t tmpfs none /mnt", alone=True):
+def story(folder, change, *, before="", disturb="", look="", place="mount -t tmpfs none /mnt", alone=True):
     """What a change and its rollback did to a machine of its own.
 
     Args:
@@ -34,13 +34,14 @@ def story(folder, change, *, before="", disturb="", place="mount -t tmpfs none /
         change: what is run as an approved change.
         before: shell text that prepares the machine.
         disturb: shell text that somebody else runs after the change.
+        look: shell text that shows what else matters; `looked` has what it says before, after the change, in the end.
         place: shell text that makes the machine's own places (mounts).
         alone: in namespaces of its own; else here, for what any user may change.
     Returns:
         The probe's answer: see `told` in `tests.services.inside`.
     """
     inside = ["bash", "-ec", f'{place}\nexec "$@"', "bash"] if alone else []
-    order = {"change": change, "before": before, "disturb": disturb, "folder": str(folder)}
+    order = {"change": change, "before": before, "disturb": disturb, "look": look, "folder": str(folder)}
     done = subprocess.run(
         [
             *(IN_PLACE if alone else []),

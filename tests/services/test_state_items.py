@@ -49,7 +49,13 @@ ITEMS = {
     "ip route del default": ["state network"],
     "ip -n blue route del default": [],
     "umount /mnt": ["state mounts"],
-    "apt-get install -y jq": ["state packages"],
+    "apt-get install -y jq": ["state packages jq"],
+    "apt-get -o a=b install -y jq=1.6 vim- g++ tool/stable ./own_1.0_all.deb": [
+        "state packages jq vim g++ tool own"
+    ],
+    "dpkg -P jq": ["state packages jq"],
+    "apt-mark unhold jq && apt-get install -y 'nginx*' jq vim": ["state packages jq vim"],
+    "apt-get upgrade -y": ["state packages"],
     "git -C /srv/app tag v2": ["state git /srv/app"],
     "git tag v2": ["state git ."],
     "cd /srv && git tag v2": [],

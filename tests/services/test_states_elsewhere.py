@@ -19,7 +19,7 @@ ITEMS = {
     "gpasswd -R staff": ["state accounts"],
     "dpkg --root=/mnt -r x": [],
     "apt-get -o Dir=/mnt remove x": [],
-    "apt-get -o Dpkg::Options::=--force-confold install jq": ["state packages"],
+    "apt-get -o Dpkg::Options::=--force-confold install jq": ["state packages jq"],
     "umount -N 55 /x": [],
     "unshare -n ip link del eth0": [],
     "unshare -m ip link del eth0": ["state network"],

@@ -82,5 +82,13 @@ class Family:
     """From key, the state before and the state now, which differ."""
     stays: str = ""
     """What of it never comes back, for who approves."""
+    files_read: Callable[[str], Read | None] | None = None
+    """The read that tells which files belong to an item of this key and are saved with it; None for none."""
+    files: Callable[[Said], tuple[str, ...]] | None = None
+    """Absolute paths from its answer."""
+    folders_read: Callable[[tuple[str, ...]], Read | None] | None = None
+    """The read that tells, from these paths, which folders are an item's own and are saved with all that is in them."""
+    folders: Callable[[str, Said], tuple[str, ...]] | None = None
+    """Absolute paths from key and answer."""
     proven: bool = True
     """Tried against the real thing; else only against its documented answers."""

@@ -1,18 +1,26 @@
 """Installed packages of Debian's kind: versions, which ones a person asked for, which ones are held.
 
-Source: dpkg-query(1), apt-mark(8), apt-get(8). An old version comes from the archive or the cache; where neither has it
-any more, the way back says so by failing.
+The key names the packages that a command is about, "" where that is not told: their configuration files are saved as
+files, and what somebody changed in their other files is known to be lost. Source: dpkg-query(1), dpkg(1), apt-mark(8),
+apt-get(8). An old version comes from the archive or the cache; where neither has it any more, the way back says so by
+failing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from guard.hands.services.base import Family, Inverse, Read, Said, State, Unreadable, WayBack
 from guard.quoting import quoted
 
 _ROW = re.compile(r"^([a-z0-9][a-z0-9+.-]*:[a-z0-9-]+)\t(\S*)\t([a-z-]+)$")
+_CHANGED = re.compile(r"^(missing  |[^ ]{9}) ([ c]) (/.+)$")
+"""What `dpkg --verify` finds different: nine marks or `missing`, and `c` for a configuration file."""
+_CONFFILE = re.compile(r"^ (/.+?) (?:[0-9a-f]{32}|newconffile)(?: obsolete| remove-on-upgrade)*$")
+ETC = "/etc/"
+FILES = 400
+"""No more configuration files are saved with one change."""
 _INSTALL = (
     "apt-get install -y --allow-downgrades --allow-change-held-packages --no-install-recommends "
     "-o Dpkg::Options::=--force-confold"
@@ -25,7 +33,41 @@ def _reads(key: str) -> tuple[Read, ...]:
         Read("versions", f"dpkg-query -W -f={form}"),
         Read("manual", "apt-mark showmanual"),
         Read("held", "apt-mark showhold"),
+        *((Read("verified", f"dpkg --verify {_names(key)}", good=frozenset((0, 1))),) if key else ()),
     )
+
+
+def _files_read(key: str) -> Read | None:
+    if not key:
+        return None
+    form = quoted("${Conffiles}\\n")
+    return Read("conffiles", f"dpkg-query -W -f={form} {_names(key)}", good=frozenset((0, 1)))
+
+
+def _files(said: Said) -> tuple[str, ...]:
+    found = [row[1] for row in map(_CONFFILE.match, said.lines()) if row is not None]
+    return tuple(dict.fromkeys(found))[:FILES]
+
+
+def _folders_read(paths: tuple[str, ...]) -> Read | None:
+    folders = {path[:end] for path in paths for end in range(len(ETC), len(path)) if path[end] == "/"}
+    below = sorted(folder for folder in folders if folder.startswith(ETC))
+    return Read("owners", f"dpkg-query -S {_list(below)}", good=frozenset((0, 1))) if below else None
+
+
+def _folders(key: str, said: Said) -> tuple[str, ...]:
+    """Folders in which no other package than these has anything: a purge takes all of such a one."""
+    named = {name.partition(":")[0] for name in key.split(" ")}
+    rows = [line.partition(": /") for line in said.lines()]
+    return tuple(f"/{path}" for owners, mark, path in rows if mark and _bare(owners) <= named)
+
+
+def _bare(owners: str) -> set[str]:
+    return {name.partition(":")[0] for name in owners.split(", ")}
+
+
+def _names(key: str) -> str:
+    return " ".join(map(quoted, key.split(" ")))
 
 
 def _parse(key: str, said: Mapping[str, Said]) -> State:
@@ -44,6 +86,16 @@ def _parse(key: str, said: Mapping[str, Said]) -> State:
         "unfinished": unfinished,
         "manual": sorted(said["manual"].out.split()),
         "held": sorted(said["held"].out.split()),
+        **_verified(said["verified"].lines() if key else ()),
+    }
+
+
+def _verified(lines: Iterable[str]) -> dict[str, list[str]]:
+    """`changed`: files that are not as their package has them; `without`: configuration files that somebody removed."""
+    rows = [row for row in map(_CHANGED.match, lines) if row is not None]
+    return {
+        "changed": sorted(row[3] for row in rows if row[2] != "c"),
+        "without": sorted(row[3] for row in rows if row[2] == "c" and row[1].startswith("missing")),
     }
 
 
@@ -69,6 +121,10 @@ def _way_back(key: str, before: State, now: State) -> WayBack:
     held = [name for name in before["held"] if name not in now["held"]]
     commands += [f"apt-mark hold {_list(held)}"] if held else []
     lost = [f"{name} was {status} before" for name, status in before["unfinished"].items()]
+    # A package brings each of its configuration files, also one that was not wanted.
+    unwanted = [path for path in before["without"] if path not in now["without"]]
+    commands += [f"rm -f -- {_list(unwanted)}"] if unwanted else []
+    lost += [f"what somebody had changed in {path}" for path in before["changed"] if path not in now["changed"]]
     return WayBack(tuple(Inverse(command) for command in commands), tuple(lost))
 
 
@@ -82,5 +138,14 @@ def _list(names: list[str]) -> str:
 
 
 FAMILY = Family(
-    "packages", "dpkg-query", _reads, _parse, _way_back, stays="what maintainer scripts did, and purged data"
+    "packages",
+    "dpkg-query",
+    _reads,
+    _parse,
+    _way_back,
+    stays="what maintainer scripts did, purged data, and changes of files that are no configuration files",
+    files_read=_files_read,
+    files=_files,
+    folders_read=_folders_read,
+    folders=_folders,
 )
