@@ -296,7 +296,7 @@ def at_deadline(execution: str, snapshot: str) -> int:
 
     guard = world.open_guard()
     ended = ended_as(execution, guard)
-    if ended == claims.FIRED and not result_of(execution, guard):
+    if ended == claims.FIRED and not _has_rolled_back(execution, guard):
         return _take_back(execution, snapshot, guard)
     return 0 if ended else _time_is_up(execution, snapshot, guard)
 
@@ -346,6 +346,12 @@ def result_of(execution: str, guard: Guard) -> str:
     entries = guard.ledger.show(execution).entries
     said = [str(entry.get("result")) for entry in entries if entry.get("kind") == FIRED]
     return next((one for one in reversed(said) if one != BEGINS), "")
+
+
+def _has_rolled_back(execution: str, guard: Guard) -> bool:
+    """Whether a rollback came to its end, good or bad; a try that could not begin is none."""
+    entries = guard.ledger.show(execution).entries
+    return any(entry.get("kind") == FIRED and entry.get("rollback") for entry in entries)
 
 
 def _is_running(execution: str, guard: Guard) -> bool:
