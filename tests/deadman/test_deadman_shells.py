@@ -10,7 +10,7 @@ import pytest
 
 from acting import deadman
 from guard.ledger import claims
-from tests.mcp.talk import PATIENCE_S, ROOT, environment
+from tests.mcp.talk import PATIENCE_S, ROOT, Peer, environment
 from tests.oneshot.process import call
 from tests.rpc.stories import change, log_of, served, written
 from tests.waiting import until
@@ -162,3 +162,17 @@ def test_one_shot_says_it_and_does_not_wait_for_it(home):
     run = confirm(home)
     assert (code, out) == (0, "done\n"), err
     assert f"opsagent: {run} is taken back in" in err
+
+
+def test_a_host_is_told_in_the_result_and_where_it_looks(home):
+    env = approved(home)
+    with Peer(home, env={"SSH_CONNECTION": CONNECTION}) as host:
+        ran = host.structured("ops_exec", command=CHANGE)
+        run = ran["execution"]
+        assert (ran["status"], env["HOME"]) == ("succeeded", str(home))
+        assert any(f"opsx confirm {run}" in note for note in ran["notes"])
+        assert host.structured("ops_status", id=run)["dead_man"]["state"] == "waiting"
+        (listed,) = host.structured("ops_list")["dead_men"]
+        assert listed["execution"] == confirm(home) == run
+        assert host.structured("ops_status", id=run)["dead_man"]["state"] == "confirmed"
+        assert "dead_men" not in host.structured("ops_list")
