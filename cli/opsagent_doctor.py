@@ -13,12 +13,14 @@ from cli.options import Option, Verb
 from cli.report import as_typed, line, safe, write
 from cli.version import VERSION
 from guard.errors import GuardError, StateError, UsageError
+from guard.ledger import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import execution
     from cli.options import Parsed
+    from guard.ledger.state import StateFolder
 
     Part = Callable[[execution.Guard], Iterator[Check]]
 
@@ -98,8 +100,10 @@ def _state(guard: execution.Guard) -> Iterator[Check]:
         yield Check("records", BAD, ledger.error.message, ledger.error.hint)
         return
     path = ledger.folder.path
+    sick = _sick(ledger.folder)
     for note in ledger.notes:
-        yield Check("records", WARN, note)
+        if sick is None or note != sick.message:
+            yield Check("records", WARN, note)
     room = os.statvfs(path)
     free_bytes = room.f_bavail * room.f_frsize
     if free_bytes < LEAST_FREE_BYTES:
@@ -120,8 +124,25 @@ def _state(guard: execution.Guard) -> Iterator[Check]:
         )
     if guard.policy.frozen:
         yield Check("records", WARN, f"everything above R0 is stopped: {guard.policy.frozen}", "opsx thaw")
-    yield Check("records", OK, f"{path} can be written")
+    if sick is None:
+        whose = ", the records of everybody who becomes root here" if location.is_roots_own() else ""
+        yield Check("records", OK, f"{path} can be written{whose}")
+    else:
+        said = f"{sick.message}: reads run unrecorded, changes do not run"
+        yield Check("records", BAD, said, sick.hint)
     yield from _conversations(guard)
+
+
+def _sick(folder: StateFolder) -> StateError | None:
+    """Why nothing can be recorded; None when it can."""
+    try:
+        folder.require_writable()
+        folder.key()
+    except StateError as error:
+        return error
+    if not os.access(folder.path, os.W_OK | os.X_OK):
+        return StateError(f"{folder.path} cannot be written", hint="is its file system read-only, or full?")
+    return None
 
 
 def _conversations(guard: execution.Guard) -> Iterator[Check]:
@@ -177,28 +198,38 @@ def _sandbox(guard: execution.Guard) -> Iterator[Check]:
         yield Check("sandbox", WARN, f"{piece.piece} is not there: {piece.meaning}", piece.mend)
 
 
+_MEANING = {
+    "root": (
+        "root: reads run at once in the sandbox, also of what only root sees; changes need approval and are saved "
+        "first; `sudo` without options in a command is the command itself",
+        "",
+    ),
+    "sudo without a password": (
+        "sudo answers without a password: reads without it run at once; a command with it, a read too, needs approval "
+        "each time; what only root can read is not saved first, so such a change ends with 5 unless --no-snapshot-of "
+        "names it; a rollback runs without sudo",
+        "run opsagent as root for reads without approval and changes with a way back",
+    ),
+    "sudo with a password": (
+        "sudo with a password: nobody is asked for one here, so a command with sudo needs approval and then fails at "
+        "once; reads of this user's run at once, changes of this user's files need approval and are saved first",
+        "run opsagent as root for what only root may do, or give this user a NOPASSWD entry",
+    ),
+    "no sudo": (
+        "no sudo: what only root may do fails at once and says so; reads of this user's run at once, changes of this "
+        "user's files need approval and are saved first",
+        "run opsagent as root for what only root may do",
+    ),
+}
+"""What each answer of `guard.hands.privilege` means: what runs, what needs what, and the way to more."""
+
+
 def _privileges(guard: execution.Guard) -> Iterator[Check]:
     """What this user may do, and what becomes of the rest."""
     from guard.hands import privilege
 
     found = privilege.privilege()
-    if found == privilege.ROOT:
-        yield Check("privileges", OK, "root: all of this machine; `sudo` in a command is the command itself")
-    elif found == privilege.FREE:
-        yield Check(
-            "privileges",
-            OK,
-            "sudo answers without a password: commands with it need approval each time, nothing is saved of files that "
-            "only root can read, and a rollback runs without sudo",
-            "run opsagent as root for reads without approval and changes with a way back",
-        )
-    else:
-        yield Check(
-            "privileges",
-            OK,
-            f"{found}: nobody is asked for one here, so what only root may do fails at once and says so",
-            "run opsagent as root for this, or give this user a NOPASSWD entry",
-        )
+    yield Check("privileges", OK, *_MEANING[found])
 
 
 def _hooks(guard: execution.Guard) -> Iterator[Check]:

@@ -70,6 +70,26 @@ def test_records_that_cannot_be_written_are_bad(capsys, monkeypatch):
     assert (code, states(checks, "records")) == (1, ["bad"])
 
 
+@pytest.mark.parametrize("lost", ["format", "key", "the right to write"])
+def test_records_that_lost_what_is_needed_to_write_are_bad_and_the_way_on_is_told(capsys, tmp_path, monkeypatch, lost):
+    from cli import opsx
+
+    assert opsx.main(["exec", "--", "true"]) == 0
+    capsys.readouterr()
+    state = tmp_path / "state"
+    if lost == "the right to write":
+        real = os.access
+        monkeypatch.setattr(os, "access", lambda path, *more, **how: path != str(state) and real(path, *more, **how))
+    else:
+        (state / lost).unlink()
+    checks, code = doctor(capsys)
+    assert (code, states(checks, "records")) == (1, ["bad"])
+    [told] = [check for check in checks if check["name"] == "records"]
+    assert "reads run unrecorded, changes do not run" in told["detail"]
+    wanted = {"format": "echo 1 > ", "key": "head -c 32 /dev/urandom > "}.get(lost, "read-only")
+    assert wanted in told["mend"]
+
+
 def test_a_stop_of_all_changes_is_told(capsys):
     from cli import opsx
 

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from cli import opsagent_doctor
 from guard.hands import privilege
 from guard.judge.classify import check
 from guard.types import Enforcement, Level, Policy
@@ -130,6 +131,11 @@ def test_the_shim_stands_only_in_front_of_a_sudo_that_is_there(monkeypatch):
     assert privilege.privilege() == privilege.FREE
 
 
+def test_doctor_has_words_for_every_answer():
+    answers = {privilege.ROOT, privilege.FREE, privilege.ASKS, privilege.NONE}
+    assert answers == opsagent_doctor._MEANING.keys()
+
+
 def test_a_sudo_that_does_not_answer_is_one_that_asks(monkeypatch, tmp_path):
     slow = tmp_path / "sudo"
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
@@ -177,6 +183,11 @@ def test_the_whole_program_as_a_user_says_what_it_cannot_do_and_how_it_could(tmp
         assert saved["error"]["hint"].startswith("run opsagent as root for this; ")
         _, report = call("opsagent", "doctor", "--json")
         [told] = [one for one in report["checks"] if one["name"] == "privileges"]
+        assert "run at once" in told["detail"] and "need" in told["detail"]
+        assert ("a rollback runs without sudo" in told["detail"]) == bool(sudoers)
+        assert told["mend"].startswith("run opsagent as root for ")
+        records = [one for one in report["checks"] if one["name"] == "records"]
+        assert records[-1]["detail"] == f"{home} can be written", "a user's records are his own"
         assert told["detail"].startswith("sudo answers without a password" if sudoers else privilege.ASKS)
     finally:
         closed.unlink()
