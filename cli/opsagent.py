@@ -49,6 +49,8 @@ def main(argv: "list[str]") -> int:
 
             verb = import_module(VERB_MODULES[argv[0]]).VERB
             return run_verb(PROGRAM, {verb.name: verb}, argv)
+        if argv[:1] == ["help"] and len(argv) == 2 and argv[1] in (*VERB_MODULES, "mcp"):
+            return main([argv[1], "--help"])
         if argv[:1] == ["resume"]:
             argv = argv[1:] if argv[1:] in (["-h"], ["--help"]) else ["--resume", *(argv[1:] or ["last"])]
         parsed = _parsed(argv)
@@ -179,7 +181,7 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
 
     verb = itself()
     if argv and not argv[0].startswith("-") and argv != ["help"]:
-        raise _unexpected(argv[0])
+        raise _unexpected(argv)
     try:
         parsed = parse(PROGRAM, verb, argv)
     except UsageError as failure:
@@ -193,7 +195,7 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
         sys.stdout.write(f"{PROGRAM} {VERSION}\n")
         return None
     if parsed.words:
-        raise _unexpected(parsed.words[0])
+        raise _unexpected(parsed.words)
     if parsed.values.pop("continue", False):
         if "resume" in parsed.values:
             raise UsageError("--continue and --resume exclude each other", hint=f"{PROGRAM} --help")
@@ -202,15 +204,21 @@ def _parsed(argv: "list[str]") -> "Parsed | None":
     return parsed
 
 
-def _unexpected(word: str) -> Exception:
+def _unexpected(argv: "list[str]") -> Exception:
     from cli.opsx import ALIASES, BY_NAME
     from cli.options import nearest
     from guard.errors import UsageError
 
+    word = argv[0]
     shown = repr(word)[1:-1][:60]
+    if word == "version":
+        return UsageError(f"{PROGRAM} has no verb version", hint=f"{PROGRAM} --version")
     if word in BY_NAME or word in ALIASES:
         return UsageError(f"{PROGRAM} has no verb {shown}; it is a verb of opsx", hint=f"opsx {shown} --help")
+    close = nearest(word, (*VERB_MODULES, "mcp", "resume"))
+    from guard.quoting import joined
+
+    asks = f"{PROGRAM} -p {joined([' '.join(argv)])[:200]} (a question goes after -p; {PROGRAM} --help)"
     return UsageError(
-        f"{PROGRAM} does not know what to do with {shown!r}{nearest(word, (*VERB_MODULES, 'mcp', 'resume'))}",
-        hint=f"a question goes after -p: {PROGRAM} -p 'disk and memory'",
+        f"{PROGRAM} does not know what to do with {shown!r}{close}", hint=f"{PROGRAM} --help" if close else asks
     )

@@ -128,6 +128,12 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
         codes="0 answered · 2 the call is stopped",
     ),
     Verb(
+        "list",
+        "cli.opsx_list",
+        "where things stand: what waits, is approved, goes on, has no known end, was saved last",
+        options=(JSON,),
+    ),
+    Verb(
         "executions",
         "cli.opsx_records",
         "list what was run, newest first",
@@ -311,14 +317,29 @@ left; nothing of yours is touched. docs/sandbox.md tells what each layer is for.
     ),
 )
 BY_NAME = {verb.name: verb for verb in VERBS}
-ALIASES = {"history": ["executions"], "ps": ["executions", "--status", "running"]}
+ALIASES = {"history": ["executions"], "ps": ["executions", "--status", "running"], "status": ["list"]}
 """Other words for the same, by habit."""
+HABITS = {
+    "run": "exec -- CMD",
+    **dict.fromkeys(("undo", "revert", "restore", "back"), "rollback"),
+    **dict.fromkeys(("log", "logs"), "executions"),
+    **dict.fromkeys(("diff", "cat", "view", "info"), "show ID"),
+    **dict.fromkeys(("reject", "no"), "deny ID"),
+    **dict.fromkeys(("stop", "kill"), "cancel ID"),
+    **dict.fromkeys(("yes", "ok", "accept", "allow"), "approve ID"),
+    **dict.fromkeys(("snapshots", "backup", "save"), "snapshot list"),
+    **dict.fromkeys(("requests", "queue", "todo"), "pending"),
+    "version": "--version",
+}
+"""Words that people try, and what they mean here; said, never done."""
 STATELESS = frozenset(("check", "explain", "hook", "completions"))
 """Verbs that record nothing and have to answer at once: they move no state folder to its place."""
 
 
 def main(argv: "list[str]") -> int:
     """Runs one verb and returns the exit code. `argv` is without the program's name."""
+    if argv[:1] == ["help"] and len(argv) == 2 and argv[1] in (*BY_NAME, *ALIASES):
+        argv = [argv[1], "--help"]
     if not argv or argv[0] in ("-h", "--help", "help"):
         from cli.report import write_help
 
@@ -331,17 +352,25 @@ def main(argv: "list[str]") -> int:
     return run_verb(PROGRAM, BY_NAME, [*ALIASES.get(argv[0], argv[:1]), *argv[1:]])
 
 
-def _no_verb(program: str, word: str, verbs: "dict[str, Verb]") -> "GuardError":
+def _no_verb(program: str, argv: "list[str]", verbs: "dict[str, Verb]") -> "GuardError":
     from cli.opsagent import VERB_MODULES
     from cli.options import nearest
     from guard.errors import UsageError
 
+    word = argv[0]
     shown = repr(word)[1:-1][:60]
     if word.partition("=")[0] == "--config":
         return UsageError("--config FILE belongs to a verb, and none was named", hint=f"{program} --help")
     if word in VERB_MODULES:
         return UsageError(f"{program} has no verb {shown}; it is a verb of opsagent", hint=f"opsagent {shown} --help")
-    return UsageError(f"{program} has no verb {shown!r}{nearest(word, verbs)}", hint=f"{program} --help")
+    close, hint = nearest(word, verbs), f"{program} --help"
+    if word in HABITS:
+        hint = f"{program} {HABITS[word]}"
+    elif not close and not word.startswith("-"):
+        from guard.quoting import joined
+
+        hint = f"{program} exec -- {joined(argv)[:200]} (if that is a command; {program} --help lists the verbs)"
+    return UsageError(f"{program} has no verb {shown!r}{close}", hint=hint)
 
 
 def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
@@ -356,7 +385,7 @@ def run_verb(program: str, verbs: "dict[str, Verb]", argv: "list[str]") -> int:
     try:
         verb = verbs.get(argv[0])
         if verb is None:
-            raise _no_verb(program, argv[0], verbs)
+            raise _no_verb(program, argv, verbs)
         parsed = parse(program, verb, argv[1:])
         if parsed.flag("help"):
             from cli.report import write_help

@@ -124,7 +124,7 @@ def stamps(parsed: Parsed) -> int:
     if parsed.flag("json"):
         line({"format": 1, "stamps": [stamp_object(stamp) for stamp in found]})
         return 0
-    write("".join(_stamp_row(stamp) + "\n" for stamp in found))
+    write("".join(stamp_row(stamp) + "\n" for stamp in found))
     if not found:
         write("no approval is live\n" if not parsed.flag("all") else "nothing was approved yet\n", to_stderr=True)
     return 0
@@ -300,7 +300,8 @@ def _not_approved(outcome: str, shown: list[Prepared], guard: Guard, *, as_json:
     return 4 if outcome == DENIED else 3
 
 
-def _stamp_row(stamp: Stamp) -> str:
+def stamp_row(stamp: Stamp) -> str:
+    """One approval in one line."""
     left = f"{int(stamp.seconds_left)} s left" if stamp.state == "live" else stamp.state
     uses = f"{len(stamp.used_by)}/{stamp.uses}"
     signed = f"  [{safe(stamp.unsigned_because)}]" if stamp.unsigned_because else ""

@@ -63,7 +63,7 @@ def executions(parsed: Parsed) -> int:
         )
         return 0
     for run in listing.executions:
-        write(_row(run) + "\n")
+        write(execution_row(run) + "\n")
     if not listing.executions:
         write("nothing was run yet\n" if not status else f"nothing with status {status}\n", to_stderr=True)
     for note in listing.notes:
@@ -100,7 +100,8 @@ def since(text: str, parsed: Parsed) -> str:
     return utc_text(int(moment.astimezone(UTC).timestamp() * 1000))
 
 
-def _row(run: Execution) -> str:
+def execution_row(run: Execution) -> str:
+    """One run in one line: an unresolved `unknown` begins with a mark."""
     mark = "!" if run.status == Status.UNKNOWN else " "
     code = "" if run.exit_code is None else f" {run.exit_code}"
     before = f"{mark} {run.id:14} {run.started_at[:19]}Z  {run.level:2} {run.status + code:14} {run.actor:7} "
@@ -214,7 +215,7 @@ def pending(parsed: Parsed) -> int:
         line({"format": 1, "requests": [request_object(kept, Redactor().text) for kept in waiting]})
         return 0
     for kept in waiting:
-        write(_pending_row(kept) + "\n")
+        write(pending_row(kept) + "\n")
     if not waiting:
         write("nothing waits for approval\n", to_stderr=True)
     return 0
@@ -234,11 +235,12 @@ def _watch(store: Ledger | NullLedger, *, as_json: bool) -> int:
                 if as_json:
                     line({"format": 1, **request_object(kept, Redactor().text)})
                 else:
-                    write(_pending_row(kept) + "\n")
+                    write(pending_row(kept) + "\n")
         time.sleep(WATCH_S)
 
 
-def _pending_row(kept: KeptRequest) -> str:
+def pending_row(kept: KeptRequest) -> str:
+    """One waiting request in one line."""
     asked = title_of(kept.command) if kept.kind == RequestKind.FILE_CHANGE else kept.command
     return command_row(f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} ", asked, 90)
 

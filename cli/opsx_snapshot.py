@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from cli.options import Parsed
     from execution import Guard
+    from guard.ledger.packs import Listed
     from guard.saved import Manifest, RollbackPlan, RolledBack, Step
 
 _VERBS = {
@@ -122,19 +123,23 @@ def list_all(parsed: Parsed, words: list[str]) -> int:
     if parsed.flag("json"):
         line({"format": 1, "snapshots": [listed_object(one, guard.redactor.text) for one in listed]})
         return 0
-    for one in listed:
-        if one.manifest is None:
-            write(f"! {one.id:14} {safe(one.problem)}\n")
-            continue
-        manifest = one.manifest
-        names = (*manifest.named, *manifest.states)
-        roots = ", ".join(one_line(name) for name in names[:3])
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        size = f"{len(manifest.nodes)} paths, {manifest.pack_bytes:,} bytes"
-        write(f"  {one.id:14} {manifest.at[:19]}Z  {manifest.execution or manifest.reason:14} {size}: {roots}{more}\n")
+    write("".join(f"{snapshot_row(one)}\n" for one in listed))
     if not listed:
         write("nothing was saved yet\n", to_stderr=True)
     return 0
+
+
+def snapshot_row(one: Listed) -> str:
+    """One snapshot in one line; one that cannot be read begins with a mark."""
+    if one.manifest is None:
+        return f"! {one.id:14} {safe(one.problem)}"
+    manifest = one.manifest
+    names = (*manifest.named, *manifest.states)
+    roots = ", ".join(one_line(name) for name in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    paths, data = len(manifest.nodes), manifest.pack_bytes
+    size = f"{paths:,} path{'' if paths == 1 else 's'}, {data:,} byte{'' if data == 1 else 's'}"
+    return f"  {one.id:14} {manifest.at[:19]}Z  {manifest.execution or manifest.reason:14} {size}: {roots}{more}"
 
 
 def show(parsed: Parsed, words: list[str]) -> int:

@@ -6,7 +6,6 @@ line, named by boot id and kernel release; a run measures again.
 
 import os
 import stat
-from contextlib import suppress
 
 from guard.errors import CwdGone, StateError
 from guard.types import NO_ENFORCEMENT, Enforcement, Mode, Policy
@@ -58,11 +57,16 @@ def policy(*, read_only: bool = False) -> Policy:
 
     own = [home_of_this_code()]
     frozen = ""
-    with suppress(StateError):  # no passwd entry: there is no state to protect
+    # Not contextlib.suppress: the hook, which every tool call of a host waits for, would load contextlib for it.
+    try:
         own += location.own_places()
         frozen = location.frozen_note(own[1])
-    with suppress(StateError):  # no home: no configuration of one's own
+    except StateError:
+        pass  # no passwd entry: there is no state to protect
+    try:
         own.append(location.config_path())
+    except StateError:
+        pass  # no home: no configuration of one's own
     if config.named_file():
         own.append(config.named_file())
     settings = config.load()
