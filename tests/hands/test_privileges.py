@@ -95,6 +95,17 @@ def test_one_command_without_a_password_is_enough_to_be_used():
     assert report["rows"][1][2] == "sudo: a password is required\n"
 
 
+def test_the_other_ways_to_become_root_fail_by_themselves_and_wait_for_nobody():
+    if os.geteuid():
+        assert not privilege.is_root()
+        return
+    ways = ("su -c 'id -u'", "sudo -i id -u", "runuser -u root id", "pkexec id -u", "doas id -u", "su - root -c id")
+    report = as_user("operator ALL=(ALL) ALL", *ways)
+    assert len(report["rows"]) == len(ways)
+    for way, (code, out, _, timed_out) in zip(ways, report["rows"], strict=True):
+        assert (code != 0, out.removeprefix("Password: "), timed_out) == (True, "", False), way
+
+
 @pytest.mark.parametrize(
     ("command", "root", "user"),
     [
