@@ -6,6 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import execution
+from acting import deadman
 from capabilities.going_back import nothing_named
 from capabilities.rollback_shapes import (
     created_object,
@@ -242,6 +243,8 @@ def rollback(parsed: Parsed) -> int:
     request = Request(execution.rollback_request(plan), cwd=surroundings.cwd(), actor=surroundings.actor())
     stamp = execution.rollback_stamp(plan, request, guard)
     consent = ""
+    for text in () if as_json else deadman.words(execution.rollback_assessment(plan), guard):
+        write(f"opsx: {safe(text)}\n", to_stderr=True)
     if not stamp:
         if as_json or request.actor != Actor.PERSON:
             return _needs_stamp(plan, request, guard, shape, as_json=as_json)
@@ -254,6 +257,10 @@ def rollback(parsed: Parsed) -> int:
         line({**shape, **result_object(done, guard.redactor.text), "next": f"opsx rollback {done.execution}"})
     else:
         _in_words(done)
+        if guard.connection:
+            from cli.opsx_confirm import countdown
+
+            countdown(done.execution, guard)
     return 0 if done.status == Status.SUCCEEDED else 1
 
 

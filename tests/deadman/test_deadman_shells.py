@@ -10,6 +10,7 @@ import pytest
 
 from acting import deadman
 from guard.ledger import claims
+from tests.approvals.terminal import Terminal, opsx
 from tests.mcp.talk import PATIENCE_S, ROOT, Peer, environment
 from tests.oneshot.process import call
 from tests.rpc.stories import change, log_of, served, written
@@ -176,3 +177,23 @@ def test_a_host_is_told_in_the_result_and_where_it_looks(home):
         assert listed["execution"] == confirm(home) == run
         assert host.structured("ops_status", id=run)["dead_man"]["state"] == "confirmed"
         assert "dead_men" not in host.structured("ops_list")
+
+
+def test_a_rollback_on_a_terminal_says_it_before_the_yes_and_after_it(home):
+    run_approved(home)
+    run = confirm(home)
+    env = {**environment(home, SSH_CONNECTION=CONNECTION), "TERM": "dumb"}
+    terminal = Terminal(opsx("rollback", run), env=env, cwd=str(home), rows=60, columns=300)
+    try:
+        terminal.wait_for("anything else changes nothing")
+        assert "taken back by itself after 120 s unless opsx confirm comes over a new connection" in terminal.shown
+        terminal.answer("yes\r")
+        terminal.wait_for("taken back in  1")
+        armed = [str(one["execution"]) for one in log_of(home).entries() if one["kind"] == deadman.ARMED]
+        assert (home / ".ssh" / "authorized_keys").read_text() == "before\n"
+        assert f"opsx confirm {armed[-1]}" in terminal.shown
+        claims.claim(log_of(home).answers.folder, armed[-1], claims.CONFIRMED)
+        assert terminal.end() == 0
+        assert f"{armed[-1]} is confirmed and stays" in terminal.shown
+    finally:
+        terminal.close()

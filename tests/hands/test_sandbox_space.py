@@ -13,14 +13,14 @@ from guard.errors import CannotRun, SandboxUnavailable
 from guard.hands import sandbox, sweep
 from guard.hands.environment import build_environment
 from guard.hands.process import Program, run_child
-from guard.hands.sandbox import Sandbox, landlock, missing, space, space_helper
+from guard.hands.sandbox import Sandbox, landlock, missing, space, space_helper, worker
 from guard.hands.sandbox.kernel import probe
 from guard.hands.sandbox.report import GO_ON, Notes
 from guard.hands.targets.local import LocalTarget
 
 WITHOUT_LANDLOCK = dataclasses.replace(probe(), landlock_abi=0)
 NEITHER = dataclasses.replace(WITHOUT_LANDLOCK, namespaces=False)
-KINDS = space.KINDS if os.geteuid() == 0 else (space.USER,)
+KINDS = worker.KINDS if os.geteuid() == 0 else (worker.USER,)
 
 
 @pytest.fixture(params=KINDS)
@@ -52,8 +52,8 @@ def read(target, command, home, *, masked=True, **more):
 
 
 def worker_of(target, home):
-    [worker] = [each for each in target._sandbox._pool._workers.values() if each.key.home == str(home)]
-    return worker
+    [found] = [each for each in target._sandbox._pool._workers.values() if each.key.home == str(home)]
+    return found
 
 
 @pytest.mark.guarantee("G-R0-SPACE")
@@ -146,50 +146,50 @@ def test_a_time_limit_ends_all_of_it(target, home):
 
 def test_the_helper_is_never_taken_for_what_a_run_left(target, home):
     read(target, "true", home)
-    worker = worker_of(target, home)
-    helper = worker._helper.pid
+    bound = worker_of(target, home)
+    helper = bound._helper.pid
     assert helper in sweep.HELPERS
     for _ in range(3):
         read(target, "(setsid env -i sleep 818.5 &) ; true", home)
     # It may have been replaced, because something changed beside a key: then it ended by itself.
-    assert worker._helper.poll() in (None, 0)
+    assert bound._helper.poll() in (None, 0)
     target.close()
-    assert worker._helper.returncode == 0
+    assert bound._helper.returncode == 0
     assert helper not in sweep.HELPERS
 
 
 def test_a_helper_that_was_ended_is_replaced(target, home):
     assert read(target, "echo one", home).stdout.text == "one\n"
-    for worker in target._sandbox._pool._workers.values():
-        if worker.key.space:
-            worker._helper.kill()
-            worker._helper.wait()
+    for bound in target._sandbox._pool._workers.values():
+        if bound.key.space:
+            bound._helper.kill()
+            bound._helper.wait()
     assert read(target, "echo two", home).stdout.text == "two\n"
 
 
 def test_a_helper_that_ends_while_it_is_asked_starts_nothing(target, home, monkeypatch):
     read(target, "true", home)
-    worker = worker_of(target, home)
-    monkeypatch.setattr(worker, "is_usable", lambda: True)
-    worker._helper.kill()
-    worker._helper.wait()
+    bound = worker_of(target, home)
+    monkeypatch.setattr(bound, "is_usable", lambda: True)
+    bound._helper.kill()
+    bound._helper.wait()
     usable = iter([True])
-    monkeypatch.setattr(worker, "is_usable", lambda: next(usable, False))
+    monkeypatch.setattr(bound, "is_usable", lambda: next(usable, False))
     assert read(target, "echo again", home).stdout.text == "again\n"
 
 
 def test_commands_cannot_end_the_helper_or_look_into_it(target, home, monkeypatch):
     monkeypatch.setattr(landlock.Reach, "is_current", lambda self: True)  # the same helper for both
     read(target, "true", home)
-    worker = worker_of(target, home)
-    helper = worker._helper.pid
+    bound = worker_of(target, home)
+    helper = bound._helper.pid
     result = read(
         target,
         f"kill -9 {helper}; kill -9 -- -{helper}; kill -0 {os.getpid()}; "
         f"cat /proc/{helper}/environ /proc/{helper}/mem /proc/{os.getpid()}/environ | head -c1; true",
         home,
     )
-    assert worker._helper.poll() is None
+    assert bound._helper.poll() is None
     assert result.stdout.text == ""
 
 

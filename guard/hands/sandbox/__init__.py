@@ -15,8 +15,7 @@ from guard.hands.sandbox.kernel import TABLES, Kernel, probe
 from guard.hands.sandbox.pool import Pool
 from guard.hands.sandbox.profiles import PROFILES, UNCONFINED, SandboxProfile
 from guard.hands.sandbox.scratch import Scratch
-from guard.hands.sandbox.space import HELD_BY_SPACE, KINDS
-from guard.hands.sandbox.worker import Worker, WorkerKey
+from guard.hands.sandbox.worker import HELD_BY_SPACE, KINDS, Worker, WorkerKey
 from guard.types import NO_ENFORCEMENT, Enforcement
 
 __all__ = ["PROFILES", "UNCONFINED", "Kernel", "Sandbox", "measure", "missing_for", "probe"]

@@ -24,7 +24,7 @@ from guard.hands.sandbox import canary_probe as probe
 from guard.hands.sandbox.canary_probe import ALLOWED, STOPPED
 from guard.hands.sandbox.report import Notes
 from guard.hands.sandbox.scratch import cache_places
-from guard.hands.sandbox.space import HELD_BY_SPACE
+from guard.hands.sandbox.worker import HELD_BY_SPACE
 from guard.types import Profile
 
 EVERYWHERE = ("read_a_file", "write_to_null", "write_in_the_private_folder")

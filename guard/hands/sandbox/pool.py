@@ -9,7 +9,6 @@ import threading
 from guard.hands.sandbox.kernel import Kernel
 from guard.hands.sandbox.profiles import SandboxProfile
 from guard.hands.sandbox.scratch import Scratch
-from guard.hands.sandbox.space import SpaceWorker
 from guard.hands.sandbox.worker import Worker, WorkerKey
 
 
@@ -34,8 +33,7 @@ class Pool:
                 worker.retire()
                 worker = None
             if worker is None:
-                made = SpaceWorker if key.space else Worker
-                worker = made(self._kernel, key, profile, scratch)
+                worker = _kind_of(key)(self._kernel, key, profile, scratch)
             self._workers[key] = worker  # last place: most recently used
             while len(self._workers) > self.LIMIT:
                 self._workers.pop(next(iter(self._workers))).retire()
@@ -46,3 +44,12 @@ class Pool:
             for worker in self._workers.values():
                 worker.retire()
             self._workers = {}
+
+
+def _kind_of(key: WorkerKey) -> type[Worker]:
+    if not key.space:
+        return Worker
+    # Only where Landlock is missing: most processes never need it.
+    from guard.hands.sandbox.space import SpaceWorker
+
+    return SpaceWorker

@@ -26,17 +26,9 @@ from guard.hands.sandbox.kernel import CAP_DAC_READ_SEARCH, close_our_memory
 from guard.hands.sandbox.limits import wanted_limits
 from guard.hands.sandbox.masks import find_masks
 from guard.hands.sandbox.report import Notes, Supervisor
-from guard.hands.sandbox.worker import Retired, Worker
+from guard.hands.sandbox.worker import MOUNT, USER, Retired, Worker
 from guard.hands.sweep import HELPERS
 
-USER, MOUNT = "user", "mount"
-"""A user namespace with a mount namespace in it · a mount namespace alone, which root can make."""
-KINDS = (USER, MOUNT)
-"""In the order in which they are tried. With a user namespace of its own a command gets to nothing through the folders
-of other processes (`/proc/PID/root`); without one, a group that nobody else is in keeps it from those."""
-HELD_BY_SPACE = ("local", "bus")
-"""Profiles that can be started in one: the others need a right of the machine's own user namespace, or a limit on
-ports."""
 INSTALL_LIMIT_S = 10.0
 """It takes 30 to 60 ms; a file system that hangs must not hold up more than this."""
 UNMAPPED = (1 << 32) - 2
@@ -73,7 +65,7 @@ class SpaceWorker(Worker):
         ours.settimeout(INSTALL_LIMIT_S)
         with theirs:
             self._helper = subprocess.Popen(
-                [sys.executable, "-I", "-S", space_helper.__file__, str(theirs.fileno())],
+                [sys.executable or "", "-I", "-S", space_helper.__file__, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

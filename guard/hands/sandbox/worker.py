@@ -33,6 +33,14 @@ from guard.hands.sandbox.profiles import SandboxProfile
 from guard.hands.sandbox.report import Notes, Supervisor
 from guard.hands.sandbox.scratch import Scratch
 
+USER, MOUNT = "user", "mount"
+"""A user namespace with a mount namespace in it · a mount namespace alone, which root can make."""
+KINDS = (USER, MOUNT)
+"""In the order in which they are tried. With a user namespace of its own a command gets to nothing through the folders
+of other processes (`/proc/PID/root`); without one, a group that nobody else is in keeps it from those."""
+HELD_BY_SPACE = ("local", "bus")
+"""Profiles that can be started in one: the others need a right of the machine's own user namespace, or a limit on
+ports."""
 NO_LISTENER = (errno.EBUSY, errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS)
 """Why a filter with a listener is not to be had where one without may be."""
 INSTALL_LIMIT_S = 10.0

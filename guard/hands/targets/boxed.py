@@ -20,7 +20,7 @@ from guard.hands.sandbox.limits import LIMITS, set_limits, threads_on_machine
 from guard.hands.sandbox.masks import reopened
 from guard.hands.sandbox.report import Notes
 from guard.hands.sandbox.scratch import cache_places, overrun_of
-from guard.hands.sandbox.worker import Retired, Worker
+from guard.hands.sandbox.worker import MOUNT, USER, Retired, Worker
 from guard.ports import Cancel
 from guard.types import Interference, Profile
 
@@ -221,7 +221,7 @@ class Boxed:
         if profile.connect and self._sandbox.kernel.landlock_abi < 6:
             unlimited = (*unlimited, "abstract-unix")
         if worker.key.space:
-            told.append(_LOOKS_OTHERWISE[os.geteuid() == 0])
+            told.append(_LOOKS_OTHERWISE["other" if os.geteuid() else worker.key.space])
         closed = () if profile.devices or worker.mechanism == "seccomp" else ("/dev/*",)
         return Held(
             ended,
@@ -233,11 +233,13 @@ class Boxed:
         )
 
 
+_IN_A_SPACE = "it ran in a namespace of its own: all mounts look read-only there"
 _LOOKS_OTHERWISE = {
-    True: "it ran in a namespace of its own: all mounts look read-only there",
-    False: "it ran in a namespace of its own: all mounts look read-only there, and what others own looks like nobody's",
+    USER: _IN_A_SPACE,
+    MOUNT: f"{_IN_A_SPACE}, and its group is nobody's",
+    "other": f"{_IN_A_SPACE}, and what others own looks like nobody's",
 }
-"""Whether it was root → what is no fact in the output."""
+"""The kind of namespace, for root, or that it was not root → what is no fact in the output."""
 
 
 def exact_for(command: str, profile: str) -> Exact:
