@@ -4,7 +4,6 @@ A plain answer, `--json` and `--nagios` are made from the report directly; `--ou
 of a session, because its readers follow along.
 """
 
-from agent import offline
 from guard.errors import UsageError
 from runbooks.catalogue import BUILT_IN, Books
 from runbooks.look import look, this_machine
@@ -149,6 +148,7 @@ def stream(
     redact: "Callable[[str], str]" = str,
 ) -> "Iterator[tuple[str, int | None]]":
     """Events v1, one JSON line each as they happen; the last one carries the exit code beside it."""
+    from agent import offline
     from dialogue.events import SessionStarted, Stamped, TurnCompleted, TurnStarted
     from dialogue.protocol import Turn
 

@@ -13,7 +13,6 @@ from capabilities.run import read_only_runner
 from runbooks.catalogue import BUILT_IN, Books
 from runbooks.look import look, this_machine
 from runbooks.model import Words
-from runbooks.piped import Piped
 from runbooks.runner import Stopped
 from runbooks.wording import answer_text
 
@@ -39,6 +38,8 @@ def answer_of_runbooks(
     """The last link of a conversation's chain, as `agent.brains.chain.World.last` takes it."""
 
     def answer(sent: Sent, why: str, cancel: Cancel) -> Reply:
+        from runbooks.piped import Piped
+
         question, piped = _asked(sent)
         where = this_machine()
         try:
