@@ -78,6 +78,9 @@ def not_approved(settled: Settled) -> JSON:
     """The answer when there is no yes: what the person said, or where they can say it."""
     if settled.outcome == DENIED:
         return {"format": 1, "status": DENIED, "request": settled.request, "next": f"{settled.because}: leave it"}
+    if settled.withdrawn:
+        ended = {"format": 1, "status": settled.outcome, "request": settled.request, "because": settled.because}
+        return {**ended, "next": None}
     return {
         "format": 1,
         "status": settled.outcome if settled.was_asked else Status.NEEDS_STAMP,

@@ -56,6 +56,8 @@ class Settled:
     """Whether it can be approved only where the person types what it destroys."""
     stamp: Stamp | None
     """Set when it was approved."""
+    withdrawn: bool = False
+    """The person wants something else in its place: it waits no more."""
 
 
 def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
@@ -89,6 +91,7 @@ def settle(wanted: Wanted, guard: Guard, call: Call, *, ttl_s: int) -> Settled:
         )
     if answer.outcome == CANCELLED and answer.withdrawn:
         guard.ledger.answers.withdraw(wanted.id, reason=answer.reason)
+        return Settled(wanted.id, CANCELLED, True, because_of(answer), is_irreversible, None, withdrawn=True)
     if answer.outcome != APPROVED:
         was_asked = answer.outcome != UNANSWERED or not answer.reason
         because = answer.reason if not was_asked else because_of(answer)

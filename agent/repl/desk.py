@@ -69,6 +69,8 @@ class Desk:
         self.asks = LocalAsks(self.tell, person=world.person)
         self._asked = self._lost = False
         self._edited = ""
+        self._replaced: set[str] = set()
+        """Asks whose command the person changed, until they are settled."""
         self._cancel: _Cancel | None = None
         self.watch = Watch(world.guard, self._waits)
         self._work = Work(post, fault=self._said, over=self._over, after=self._count)
@@ -286,6 +288,9 @@ class Desk:
     # ── in the screen's thread ───────────────────────────────────────────────────────────────────────────────────
 
     def _take(self, event: Event) -> None:
+        if isinstance(event, ev.AskSettled) and event.id in self._replaced:
+            self._replaced.discard(event.id)
+            event = replace(event, outcome=transcript.REPLACED if event.outcome == CANCELLED else event.outcome)
         self.transcript = transcript.reduce(self.transcript, event)
         match event:
             case ev.AskOpened():
@@ -364,6 +369,7 @@ class Desk:
         self.dock = dock.over(self.dock, id, self.now_s())
         mine = id.startswith("d-")
         self._edited = text if mine else ""
+        self._replaced.add(id)
         wish = "the person changed the command" if mine else f"the person wants exactly this command instead: {text}"
         self.settle(id, Answer(CANCELLED, dock.CONSENT, reason=wish, withdrawn=True))
 

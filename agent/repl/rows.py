@@ -57,6 +57,7 @@ ASK_WORDS = {
     "denied": ("⊘", "refused", "denied: nothing was run"),
     "expired": ("⊘", "refused", "expired: nobody answered in time, nothing was run"),
     "cancelled": ("–", "dim", "not approved; the request goes on waiting"),
+    tr.REPLACED: ("–", "dim", "replaced by what you wrote; it waits no more"),
     "unanswered": ("!", "confirm", "nobody answered; the request goes on waiting"),
     "answered": ("✓", "done", "answered"),
 }

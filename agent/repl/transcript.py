@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dialogue.events import Event
 
 REQUESTED, RUNNING, DONE = "requested", "running", "done"
+REPLACED = "replaced"
+"""Outcome of an ask whose command the person changed: cancelled, and no longer waiting."""
 KEPT_TOOLS = 50
 """Finished tools whose output can still be opened in the transcript; older ones are in the record."""
 KEPT_OUTPUT = 200_000

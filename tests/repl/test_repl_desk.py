@@ -76,9 +76,25 @@ def test_edited_command_goes_back_to_the_brain_word_for_word(seat):
     one.pump()
     assert one.edited is None and "I see." in one.shown() and not made(one, "made")
     assert one.world.guard.ledger.pending() == [], "what was asked for first waits no more"
+    assert "replaced by what you wrote" in one.shown() and "goes on waiting" not in one.shown()
+    assert "opsx approve" not in one.shown()
     (gone,) = (entry for entry in one.world.guard.ledger.entries() if entry["kind"] == "withdrawn")
     assert gone["actor"] == "person" and "touch other" in gone["reason"]
     assert [one.id for one in one.world.guard.ledger.stamps.listed(every=True)] == []
+
+
+def test_an_edited_run_by_hand_ends_its_request_and_asks_for_the_new_one(seat):
+    one = seat({"text": "never asked"})
+    one.asked("!touch 旧")
+    one.answer("edit")
+    assert one.edited == "touch 旧"
+    one.desk.submit("touch 新")
+    one.asked()
+    assert [kept.command for kept in one.world.guard.ledger.pending()] == ["touch 新"]
+    one.answer("yes")
+    one.pump()
+    assert made(one, "新") and not made(one, "旧") and one.world.guard.ledger.pending() == []
+    assert "replaced by what you wrote" in one.shown() and "opsx approve" not in one.shown()
 
 
 def test_a_question_that_was_only_closed_still_waits(seat):
