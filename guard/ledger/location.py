@@ -105,6 +105,12 @@ def older_place(platform: str = sys.platform) -> str:
     return os.path.join(home, _below_home(platform)) if home.startswith("/") else ""
 
 
+def since_the_move(path: str, folder: str) -> str:
+    """Where a file of the state folder is now that a record names below root's older place; other paths as they are."""
+    older = older_place() if folder == system_place() else ""
+    return folder + path[len(older) :] if older and path.startswith(older + "/") else path
+
+
 def own_places(environ: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> tuple[str, ...]:
     """The state folder, and for root whatever else is there that is or was one. Raises as `state_path`."""
     current = state_path(environ, platform=platform)

@@ -30,6 +30,7 @@ from guard.ledger.parents import check_parents, make_folders
 from guard.ledger.presence import records_in
 from guard.ledger.segments import lines_from
 from guard.ledger.state import KEY_BYTES, StateFolder, state_error_of, write_all
+from guard.quoting import quoted
 from guard.types import Status
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def require_one_place(folder: StateFolder) -> None:
         raise StateInTwoPlaces(
             f"there are records of root in two places: {folder.path} and {place}",
             not_done="nothing was recorded",
-            hint=f"nothing is lost; look at them with {HOME_VARIABLE}={place} opsx executions, keep them under another "
-            f"name, mv {place} {place}.kept, and {folder.path} counts",
+            hint=f"nothing is lost; look at them with {HOME_VARIABLE}={quoted(place)} opsx executions, keep them under "
+            f"another name, mv {quoted(place)} {quoted(place + '.kept')}, and {folder.path} counts",
         )
 
 

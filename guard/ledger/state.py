@@ -18,6 +18,7 @@ from guard.errors import StateBusy, StateDamaged, StateError, StateUnsafe, State
 from guard.ledger.location import FORMAT, HOME_VARIABLE, config_path, home_of_user, is_folder, state_path
 from guard.ledger.parents import check_parents, make_folders
 from guard.ledger.presence import records_in
+from guard.quoting import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -313,7 +314,7 @@ class StateFolder:
                 not_done="nothing was recorded, and nothing of what was is lost",
                 hint="look: opsx audit verify; put it back from a backup, or go on with a new one (approvals that hold "
                 "are void then, commands on record cannot be confirmed, conversations count as another machine's): "
-                f"head -c {KEY_BYTES} /dev/urandom > {path}",
+                f"head -c {KEY_BYTES} /dev/urandom > {quoted(path)}",
             ) from None
 
     def require_writable(self) -> None:
@@ -474,7 +475,7 @@ class StateFolder:
         return StateDamaged(
             f"{path} is gone" + (f", and {found} holds records" if found else ""),
             not_done="nothing was recorded, and nothing of what was is lost",
-            hint=f"look: opsx audit verify; was it written by this version or an older one: echo {FORMAT} > {path}",
+            hint=f"look: opsx audit verify; was it written by this version or an older one: echo {FORMAT} > {quoted(path)}",
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from guard.bound import NO_OPTIONS
@@ -22,7 +22,7 @@ from guard.ledger.carried import entries_of
 from guard.ledger.entries import Entries, Owner
 from guard.ledger.house import NO_RULES
 from guard.ledger.housekeeping import Housekeeping
-from guard.ledger.location import frozen_note, is_roots_own
+from guard.ledger.location import frozen_note, is_roots_own, since_the_move
 from guard.ledger.log import LOCK_WAIT_S, SEGMENT_BYTES, Log
 from guard.ledger.null import NullLedger
 from guard.ledger.outputs import OutputFolder, OutputWriter
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from guard.ledger.formats import Entry
     from guard.ledger.house import House
     from guard.ledger.outputs import RedactingStream
+    from guard.ledger.records import Execution
     from guard.ledger.retention import Needed
     from guard.ledger.segments import Place
     from guard.ports import Clock, Ids, Liveness
@@ -394,7 +395,7 @@ class Ledger:
             limit=max(1, min(limit, EXECUTIONS_LIMIT)),
             small_log_bytes=self._small_log_bytes,
         )
-        return Listing(tuple(found), unreadable_notes(unreadable))
+        return Listing(tuple(self._as_it_lies(run) for run in found), unreadable_notes(unreadable))
 
     def show(self, record_id: str) -> Shown:
         """Everything about one id: an execution, a request, a stamp or a snapshot. Raises StateError."""
@@ -402,10 +403,16 @@ class Ledger:
         execution = Fold().add_all(entries).executions.get(record_id)
         return Shown(
             record_id,
-            execution.read_with(self._liveness) if execution else None,
+            self._as_it_lies(execution.read_with(self._liveness)) if execution else None,
             self._requests.load(record_id) if record_id.startswith("a-") else None,
             entries,
         )
+
+    def _as_it_lies(self, run: Execution) -> Execution:
+        """With its saved output where that is now."""
+        if not run.output_file:
+            return run
+        return replace(run, output_file=since_the_move(run.output_file, self.folder.path))
 
     def audit(self, tail: int = 20) -> tuple[Mapping[str, object], ...]:
         """The last entries of the log, oldest of them first. Raises StateError."""

@@ -102,15 +102,16 @@ def test_what_lost_a_part_is_read_and_never_begun_anew(tmp_path, what):
 
 
 @pytest.mark.parametrize("what", ["format", "key"])
-def test_the_way_on_that_the_hint_names_is_one(tmp_path, what):
-    path = tmp_path / "state"
+@pytest.mark.parametrize("name", ["state", "Application Support"])
+def test_the_way_on_that_the_hint_names_is_one(tmp_path, what, name):
+    path = tmp_path / name
     filled(path)
     key = (path / "key").read_bytes()
     lose(path, what)
     with pytest.raises(StateDamaged) as caught:
         change_in(again(path))
     assert f"{path / what} is gone" in caught.value.message
-    (command,) = re.findall(r"(?:echo 1|head -c 32 /dev/urandom) > \S+", caught.value.hint)
+    (command,) = re.findall(r"(?:echo 1|head -c 32 /dev/urandom) > (?:'[^']+'|\S+)", caught.value.hint)
     subprocess.run(["/bin/sh", "-c", command], check=True)
     ledger = again(path)
     assert change_in(ledger)

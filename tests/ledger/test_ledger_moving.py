@@ -115,6 +115,19 @@ def test_they_move_whole_and_the_log_and_a_note_tell(machine):
     assert move() == ()
 
 
+def test_a_saved_output_is_named_where_it_is_since(machine):
+    ledger = with_records(machine.older)
+    outside = "/srv/opsagent/outputs/e-2.stdout.txt"
+    for place in (f"{machine.older}/outputs/e-3.stdout.txt", outside):
+        run = ledger.begin(asked(place), change_of(place), profile="none", enforced="none")
+        ledger.end(run, done(output_file=place))
+    move()
+    moved = ledger_in(machine.system)
+    found = [run.output_file for run in moved.executions().executions]
+    assert found == [outside, f"{machine.system}/outputs/e-3.stdout.txt", ""]
+    assert moved.show("e-2").execution.output_file == f"{machine.system}/outputs/e-3.stdout.txt"
+
+
 def test_an_older_version_meets_the_note_and_begins_no_second_records(machine):
     with_records(machine.older)
     move()
