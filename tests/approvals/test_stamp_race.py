@@ -15,11 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PROCESSES = 64
 ROUNDS = 20
 
+# A process writes w when it won, l when it lost, b when it waited for the log's lock in vain, x for anything else.
 _RACER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from guard.clock import RandomIds
-from guard.errors import ApprovalUsed
+from guard.errors import ApprovalUsed, StateBusy
 from tests.ledger.world import asked, bound, change_of, ledger_in
 state, rounds, processes = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 for number in range(rounds):
@@ -39,6 +40,10 @@ for number in range(rounds):
                 os.write(out_write, b"w")
             except ApprovalUsed:
                 os.write(out_write, b"l")
+            except StateBusy:
+                os.write(out_write, b"b")
+            except BaseException:
+                os.write(out_write, b"x")
             finally:
                 os._exit(0)
         children.append(pid)
@@ -69,7 +74,8 @@ def test_of_64_processes_one_gets_the_stamp(tmp_path):
             racers.stdin.write(stamp.id + "\n")
             racers.stdin.flush()
             outcome = racers.stdout.readline().strip()
-            assert (outcome.count("w"), outcome.count("l")) == (1, PROCESSES - 1)
+            # On a machine that is busy with others, some of 64 wait 5 s in vain: nothing of theirs ran.
+            assert outcome.count("w") == 1 and outcome.count("l") + outcome.count("b") == PROCESSES - 1, outcome
             assert len(ledger.stamps.show(stamp.id).used_by) == 1
     assert racers.returncode == 0
     assert ledger.verify().ok
