@@ -232,6 +232,7 @@ COMMANDS = (
         "brain", "[NAME]", "the brain, or another one", conversations.brain, True, lambda talk: talk.world.brains()
     ),
     Command("status", "", "brain, folder, guard mode, context, goal", _status),
+    Command("list", "", "where things stand: what waits, is approved, goes on, was saved", _verb("opsx", "list")),
     Command("pending", "", "requests that wait for an answer", _verb("opsx", "pending")),
     Command(
         "approve", "[ID]", "a request that waits is shown and you are asked; it runs nothing", _approve, True, _waiting

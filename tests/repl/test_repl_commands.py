@@ -33,6 +33,7 @@ NAMES = [
     "model",
     "brain",
     "status",
+    "list",
     "pending",
     "approve",
     "stamps",
