@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import execution
 from capabilities.registry import JSON, Tool, hints_of, parameters
 from guard.errors import GuardError, UsageError
+from guard.lines import lines_of
 from guard.quoting import joined
 from guard.types import Level, Status
 
@@ -199,7 +200,7 @@ def _program(name: str, guard: execution.Guard, call: Call) -> JSON:
 
 def _system_name() -> str:
     for place in ("/etc/os-release", "/usr/lib/os-release"):
-        for line in _text(place).splitlines():
+        for line in lines_of(_text(place)):
             if line.startswith("PRETTY_NAME="):
                 return line.partition("=")[2].strip().strip('"')
     return platform.platform(terse=True)
@@ -219,7 +220,7 @@ def _container() -> str:
 
 
 def _first_field(path: str, label: str) -> str:
-    for line in _text(path).splitlines():
+    for line in lines_of(_text(path)):
         if line.startswith(label):
             return line[len(label) :].split()[0]
     return ""

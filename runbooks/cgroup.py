@@ -4,6 +4,7 @@ In a container or a limited slice these limits, not the machine's totals, decide
 Sources: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
 """
 
+from guard.lines import lines_of
 from guard.types import Value
 from runbooks.reading import number_of
 
@@ -127,7 +128,7 @@ def cpu_limit(files: "Mapping[str, str]") -> "CpuLimit | None":
 
 
 def _group(self_cgroup: str, controller: str) -> "str | None":
-    for line in self_cgroup.splitlines():
+    for line in lines_of(self_cgroup):
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if (controller in controllers.split(",")) if controller else (number == "0" and not controllers):
@@ -153,7 +154,7 @@ def _name(folder: str) -> str:
 
 def _table(text: str) -> "dict[str, int]":
     rows = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         key, _, value = line.partition(" ")
         number = number_of(value)
         if number is not None:

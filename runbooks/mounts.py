@@ -3,6 +3,7 @@
 Sources: proc(5) for mountinfo, fstab(5), and the kernel's Documentation/filesystems/sharedsubtree.rst.
 """
 
+from guard.lines import lines_of
 from guard.types import Value
 
 # File systems without a disk of their own, or whose fill level says nothing: a squashfs image is always 100 % full.
@@ -159,7 +160,7 @@ def mounts_in(mountinfo: str) -> "list[Mount]":
     a later mount on the same folder hides, and bind mounts of a file system that is there already.
     """
     by_point: dict[str, Mount | None] = {}
-    for line in mountinfo.splitlines():
+    for line in lines_of(mountinfo):
         mount = _mount_in(line)
         if mount is not None:
             # The later one hides the earlier, and a hidden one cannot be asked even if the later is no disk.
@@ -208,7 +209,7 @@ def _mount_in(line: str) -> "Mount | None":
 def writable_in_fstab(fstab: str) -> "set[str]":
     """The mount points that /etc/fstab wants writable at boot (no `ro`, no `noauto`)."""
     points = set()
-    for line in fstab.splitlines():
+    for line in lines_of(fstab):
         fields = line.split()
         if len(fields) >= 4 and not fields[0].startswith("#"):
             options = fields[3].split(",")

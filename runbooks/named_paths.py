@@ -3,6 +3,7 @@
 The mount table alone does not answer "is /srv/shop full?": the path may lie deep in a mount, or not exist at all.
 """
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Words
 from runbooks.mounts import IMAGE_TYPES, Mount
 from runbooks.reading import is_absent, not_checked, number_of, why_not
@@ -83,7 +84,7 @@ def _alone(path: str, mount: Mount, figures: "tuple[int, int, int, int]", answer
 
 def _row(answer: "Answer | None") -> "tuple[Mount, tuple[int, int, int, int]] | None":
     """The file system and its total, used and available KiB and percentage, from the last line of `df -PT PATH`."""
-    lines = answer.stdout.splitlines() if answer is not None and answer.ended else []
+    lines = lines_of(answer.stdout) if answer is not None and answer.ended else []
     left, mark, point = (lines[-1] if len(lines) > 1 else "").partition("% /")
     fields = left.rsplit(None, 5)
     if not mark or len(fields) != 6:

@@ -6,6 +6,7 @@ command that the sandbox hindered are reasons for "not checked", never for "fine
 
 import time
 
+from guard.lines import lines_of
 from runbooks.model import Answer, Finding, Severity, Words
 
 TYPE_CHECKING = False
@@ -40,7 +41,7 @@ def files_in(answer: "Answer | None", paths: "Iterable[str]") -> "dict[str, str]
 
 def is_absent(answer: "Answer | None", path: str) -> bool:
     """The reader said that this file does not exist (and not: it was refused)."""
-    lines = answer.stderr.splitlines() if answer is not None and answer.ended else []
+    lines = lines_of(answer.stderr) if answer is not None and answer.ended else []
     return any(f"{path}: No such file" in line for line in lines)
 
 
@@ -132,7 +133,7 @@ def says_no_systemd(answer: "Answer | None") -> bool:
 
 def spoke(answer: "Answer | None", *, besides: "tuple[str, ...]" = ()) -> bool:
     """The command printed something else than blank lines and lines that begin with one of `besides`."""
-    lines = answer.stdout.splitlines() if answer is not None else []
+    lines = lines_of(answer.stdout) if answer is not None else []
     return any(line.strip() and not line.startswith(besides) for line in lines)
 
 
@@ -143,7 +144,7 @@ def unreadable(program: str) -> Words:
 
 def first_line(text: str, limit: int = 160) -> str:
     """The first line that is not blank, cut to `limit` characters."""
-    for line in text.splitlines():
+    for line in lines_of(text):
         if line.strip():
             line = line.strip()
             return line if len(line) <= limit else line[: limit - 1] + "…"
@@ -180,7 +181,7 @@ def number_of(text: str) -> "float | None":
 
 def pressure(text: "str | None", kind: str, window: str) -> "float | None":
     """One figure of a pressure file (PSI): `kind` is `some` or `full`, `window` is `avg10`, `avg60` or `avg300`."""
-    for line in (text or "").splitlines():
+    for line in lines_of(text or ""):
         name, _, rest = line.partition(" ")
         if name != kind:
             continue
@@ -204,7 +205,7 @@ def vmstat_row(answer: "Answer | None") -> "dict[str, float] | None":
     """The last sample of `vmstat 1 2` by column, or None when it is another program's output or none."""
     if answer is None or not answer.ended or answer.exit_code:
         return None
-    lines = [line.split() for line in answer.stdout.splitlines() if line.strip()]
+    lines = [line.split() for line in lines_of(answer.stdout) if line.strip()]
     if len(lines) < 4 or "us" not in lines[1] or len(lines[1]) != len(lines[-1]):
         return None
     row = {}

@@ -1,5 +1,6 @@
 """What `df` says of one file system, as a finding. Pure."""
 
+from guard.lines import lines_of
 from runbooks.model import Finding, Severity, Threshold, Words
 from runbooks.reading import GIB, number_of
 
@@ -20,7 +21,7 @@ def space_in(df_output: str, point: str) -> "tuple[int, int, int, int] | None":
 
     Capacity is df's own: it leaves out the blocks that are kept for root, used/total does not.
     """
-    for line in df_output.splitlines():
+    for line in lines_of(df_output):
         if not line.endswith(" " + point):
             continue
         fields = line[: -len(point)].rsplit(None, 4)

@@ -32,7 +32,7 @@ OURS = (
     "runtimes",
 )
 # What the judge may import of the guard, pure and light; then what else is only values.
-HOT = ("guard.types", "guard.errors", "guard.quoting", "guard.exact", "guard.pointers")
+HOT = ("guard.types", "guard.errors", "guard.lines", "guard.quoting", "guard.exact", "guard.pointers")
 VALUES = (*HOT, "guard.saved", "guard.metadata", "guard.bound", "guard.keeping", "guard.filechange")
 
 # Pure services of the guard that every wing may use.

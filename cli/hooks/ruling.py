@@ -10,6 +10,7 @@ import core
 from cli.hooks import hosts, places
 from cli.hooks.hosts import Answer, Host
 from guard.errors import BadCommand, StateError, UsageError
+from guard.lines import lines_of
 from guard.quoting import joined, quoted
 from guard.types import NO_ENFORCEMENT, Actor, Level, Verdict
 
@@ -368,7 +369,7 @@ def _paths_in(given: "object") -> "list[str]":
                     raise UsageError("a path holds a NUL")
                 found.append(value)
             if "*** " in value:
-                for line in value.splitlines():
+                for line in lines_of(value):
                     line = line.strip()
                     found += [line[len(mark) :] for mark in _PATCH_MARKS if line.startswith(mark)]
     raise UsageError("the tool's input holds more values than are looked at")

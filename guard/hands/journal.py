@@ -74,7 +74,7 @@ def heads_sent(state: str, program: str = "journalctl") -> dict[int, str]:
         said = done.stderr.decode("utf-8", "replace").strip()[-200:]
         raise CannotRun(f"the journal cannot be read: {said}", hint="opsx audit verify")
     heads: dict[int, str] = {}
-    for line in done.stdout.splitlines():
+    for line in done.stdout.split(b"\n"):
         try:
             entry = json.loads(line)
             seq, sha256 = int(entry["OPSAGENT_SEQ"]), str(entry["OPSAGENT_SHA256"])

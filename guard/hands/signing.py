@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from guard.errors import ApprovalUnsigned
 from guard.hands.environment import PATH
+from guard.lines import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -120,7 +121,7 @@ class SshSignatures:
 def keys_of(signer: str, allowed: str) -> list[str]:
     """The public keys of a principal in a list of allowed signers, as `TYPE BASE64`; authorities are none."""
     found = []
-    for line in allowed.splitlines():
+    for line in lines_of(allowed):
         principals, _, rest = line.strip().partition(" ")
         if principals.startswith("#") or not rest:
             continue
@@ -150,5 +151,5 @@ def _file(folder: str, name: str, text: str) -> str:
 
 
 def _last_line(said: bytes) -> str:
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in lines_of(said.decode("utf-8", "replace")) if line.strip()]
     return lines[-1][:200] if lines else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
+from guard.lines import lines_of
 from guard.metadata import flag_letters
 from guard.saved import FILE, SYMLINK
 
@@ -37,7 +38,7 @@ def difference(step: Step, before: bytes | None, now: bytes | None, redact: Call
             lines.append(f"content: {_content(step.now)} → {_content(step.before)}")
         else:
             # Redacted before it is compared: a secret that spans lines must not be split first.
-            lines += _unified(redact(old).splitlines(), redact(new).splitlines())
+            lines += _unified(lines_of(redact(old)), lines_of(redact(new)))
     return redact("\n".join(lines))
 
 

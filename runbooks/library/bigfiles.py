@@ -1,5 +1,6 @@
 """What fills a file system: its largest folders and files."""
 
+from guard.lines import lines_of
 from runbooks.library import disk
 from runbooks.model import Command, Finding, Severity, Words
 from runbooks.mounts import is_quiet
@@ -121,7 +122,7 @@ def _why_none(answer: "Answer | None", program: str, where: "Where", *, empty_is
 
 def _folders(target: str, answer: "Answer | None", where: "Where") -> "list[Finding]":
     sizes: dict[str, int] = {}
-    for line in answer.stdout.splitlines() if answer is not None else ():
+    for line in lines_of(answer.stdout) if answer is not None else ():
         size, _, path = line.partition("\t")
         if is_count(size) and path.startswith("/"):
             sizes[path] = int(size) * 1024
@@ -172,7 +173,7 @@ def _folders(target: str, answer: "Answer | None", where: "Where") -> "list[Find
 
 def _files(target: str, answer: "Answer | None", where: "Where") -> "list[Finding]":
     files = []
-    for line in answer.stdout.splitlines() if answer is not None else ():
+    for line in lines_of(answer.stdout) if answer is not None else ():
         blocks, _, path = line.partition(" ")
         count = number_of(blocks)
         if count is not None and path.startswith("/"):

@@ -2,6 +2,7 @@
 
 import calendar
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import not_checked, says_permission, why_not
 from runbooks.space import quoted
@@ -132,7 +133,7 @@ def _files(have: "Answers") -> "list[str]":
     answer = have.get("find")
     if answer is None or not answer.ended:
         return []
-    lines = [line for line in answer.stdout.splitlines() if line.startswith("/")]
+    lines = [line for line in lines_of(answer.stdout) if line.startswith("/")]
     return [
         line for line in dict.fromkeys(lines) if not any(part in line.rpartition("/")[2] for part in _NO_CERTIFICATES)
     ]
@@ -140,7 +141,7 @@ def _files(have: "Answers") -> "list[str]":
 
 def _end(answer: "Answer | None") -> "float | None":
     """Unix time of `notAfter=Dec 31 09:37:37 2030 GMT`."""
-    for line in answer.stdout.splitlines() if answer is not None and answer.ended and not answer.exit_code else ():
+    for line in lines_of(answer.stdout) if answer is not None and answer.ended and not answer.exit_code else ():
         name, _, value = line.partition("=")
         fields = value.split()
         if name == "notAfter" and len(fields) >= 4 and fields[0] in _MONTHS and fields[2].count(":") == 2:
@@ -156,7 +157,7 @@ def _end(answer: "Answer | None") -> "float | None":
 
 def _name(answer: "Answer | None", path: str) -> str:
     """The common name, else the file."""
-    for line in answer.stdout.splitlines() if answer is not None else ():
+    for line in lines_of(answer.stdout) if answer is not None else ():
         if line.startswith("subject"):
             for part in line.partition("=")[2].replace("/", ",").split(","):
                 key, _, value = part.partition("=")

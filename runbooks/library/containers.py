@@ -1,5 +1,6 @@
 """Containers that restart in a loop, are unhealthy or ended with an error, and space that images hold."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import first_line, is_count, not_checked, number_of, spoke, unreadable, why_not
 
@@ -43,7 +44,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
         if engine == "podman" and answer is not None and answer.exit_code == 127:
             why = Words("neither docker nor podman is installed here", "本机没有安装 docker 或 podman")
         return [not_checked(ID, TITLE, why or Words("docker was not run", "没有运行 docker"), answer)]
-    rows = [fields for fields in (line.split("|", 3) for line in answer.stdout.splitlines()) if len(fields) == 4]
+    rows = [fields for fields in (line.split("|", 3) for line in lines_of(answer.stdout)) if len(fields) == 4]
     if not rows and spoke(answer):
         return [not_checked(ID, TITLE, unreadable(engine), answer)]
     broken = [(name, _state(state, status)) for name, state, status, _ in rows if _state(state, status)]
@@ -127,7 +128,7 @@ def _space(answer: "Answer | None", engine: str) -> Finding:
         return not_checked(ID, what, why or Words("it was not asked", "没有查询"), answer)
     total = 0.0
     parts = []
-    for line in answer.stdout.splitlines()[1:]:
+    for line in lines_of(answer.stdout)[1:]:
         fields = line.split()
         sizes = [(field, size) for field in fields if (size := _bytes(field)) is not None]
         if len(sizes) >= 2:

@@ -4,6 +4,7 @@ A high load alone is no finding: Linux counts tasks that wait for a disk too (pr
 together with CPU pressure or a run queue.
 """
 
+from guard.lines import lines_of
 from runbooks.cgroup import CpuLimit, cpu_limit, cpu_paths
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import (
@@ -240,7 +241,7 @@ def _second_of_top(answer: "Answer | None") -> "dict[str, float] | None":
 def _last_round(answer: "Answer | None") -> "list[str] | None":
     if answer is None or not answer.ended or answer.exit_code:
         return None
-    lines = answer.stdout.splitlines()
+    lines = lines_of(answer.stdout)
     starts = [i for i, line in enumerate(lines) if line.startswith("top - ")]
     return lines[starts[-1] :] if len(starts) >= 2 else None
 
@@ -264,7 +265,7 @@ def _names_of_top(answer: "Answer | None") -> "list[tuple[str, float]]":
 
 def _names_of_ps(answer: "Answer | None") -> "list[tuple[str, float]]":
     found = []
-    for line in answer.stdout.splitlines() if answer is not None and answer.ended else ():
+    for line in lines_of(answer.stdout) if answer is not None and answer.ended else ():
         fields = line.split(None, 2)
         if len(fields) == 3 and is_count(fields[0]) and fields[2] != "ps":
             share = number_of(fields[1])

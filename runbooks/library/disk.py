@@ -1,5 +1,6 @@
 """Disk space and inodes of every real file system; names a mount that does not answer."""
 
+from guard.lines import lines_of
 from runbooks import named_paths
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.mounts import is_quiet, mounts_in, writable_in_fstab
@@ -95,7 +96,7 @@ def to_ask(have: "Answers") -> "list[Mount]":
 
 def is_unlimited(mount: "Mount", answer: "Answer | None") -> bool:
     """A memory file system without a limit (`size=0`), for which `df` shows no percentage."""
-    lines = answer.stdout.splitlines() if mount.memory and answer is not None else []
+    lines = lines_of(answer.stdout) if mount.memory and answer is not None else []
     return any(line.endswith(f" - {mount.point}") for line in lines)
 
 
@@ -136,7 +137,7 @@ def _no_answer(mount: "Mount", answer: "Answer | None") -> Finding:
         )
     why = why_not(answer, "df")
     if answer is not None and answer.ended:
-        said = [line for line in answer.stderr.splitlines() if mount.point in line]
+        said = [line for line in lines_of(answer.stderr) if mount.point in line]
         why = Words(first_line(said[0]), first_line(said[0])) if said else why
     return not_checked(
         ID,
@@ -149,7 +150,7 @@ def _no_answer(mount: "Mount", answer: "Answer | None") -> Finding:
 
 def said_no_permission(answer: "Answer | None", point: str) -> bool:
     """df was not allowed to look at this mount point."""
-    lines = answer.stderr.splitlines() if answer else []
+    lines = lines_of(answer.stderr) if answer else []
     return any(point in line and "permission denied" in line.lower() for line in lines)
 
 
@@ -160,7 +161,7 @@ def _inodes(local: "list[Mount]", answer: "Answer | None") -> "list[Finding]":
         return []  # the mount that hangs is named by its own finding
     used: list[tuple[int, Mount]] = []
     for mount in local:
-        for line in answer.stdout.splitlines() if answer is not None and answer.ended else ():
+        for line in lines_of(answer.stdout) if answer is not None and answer.ended else ():
             if line.endswith(" " + mount.point):
                 share = number_of(line[: -len(mount.point)].split()[-1].rstrip("%"))
                 if share is not None:

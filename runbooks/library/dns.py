@@ -1,5 +1,6 @@
 """Which name servers are set, and whether this machine finds its own name. It asks no name server."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import files_command, files_in, is_absent, not_checked, why_not
 
@@ -48,7 +49,7 @@ def _servers(files: "dict[str, str]", answer: "Answer | None") -> "list[Finding]
     if (
         RESOLV not in files
         and answer is not None
-        and any(RESOLV in line and "ermission" in line for line in answer.stderr.splitlines())
+        and any(RESOLV in line and "ermission" in line for line in lines_of(answer.stderr))
     ):
         return [not_checked(ID, Words(RESOLV, RESOLV), Words("permission denied", "权限不足"), answer, needs_root=True)]
     servers = _in(files.get(RESOLV, ""))
@@ -112,7 +113,7 @@ def _own(files: "dict[str, str]", answer: "Answer | None", where: "Where") -> Fi
             why = why_not(answer, "grep") or Words("/etc/hosts is empty", "/etc/hosts 为空")
         return not_checked(ID, what, why, answer)
     addresses = []
-    for line in files[HOSTS].splitlines():
+    for line in lines_of(files[HOSTS]):
         fields = line.partition("#")[0].split()
         if where.host.lower() in (name.lower() for name in fields[1:]):
             addresses.append(fields[0])
@@ -121,7 +122,7 @@ def _own(files: "dict[str, str]", answer: "Answer | None", where: "Where") -> Fi
             f"{where.host} is {', '.join(addresses[:4])}.", f"{where.host} 的地址是 {'、'.join(addresses[:4])}。"
         )
         return Finding("dns.own-name", Severity.OK, text, subject=where.host, number=len(addresses), answer=answer)
-    sources = [line.split() for line in files.get(SWITCH, "").splitlines() if line.startswith("hosts:")]
+    sources = [line.split() for line in lines_of(files.get(SWITCH, "")) if line.startswith("hosts:")]
     if sources and "myhostname" in sources[0]:
         text = Words(f"{where.host} is found by nss-myhostname.", f"{where.host} 由 nss-myhostname 解析。")
         return Finding("dns.own-name", Severity.OK, text, subject=where.host, answer=answer)
@@ -140,7 +141,7 @@ def _own(files: "dict[str, str]", answer: "Answer | None", where: "Where") -> Fi
 
 def _in(text: str) -> "list[str]":
     found = []
-    for line in text.splitlines():
+    for line in lines_of(text):
         fields = line.split()
         if len(fields) >= 2 and fields[0] == "nameserver":
             found.append(fields[1])

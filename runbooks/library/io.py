@@ -1,5 +1,6 @@
 """How long tasks waited for disks, and which disk is busy."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import (
     files_command,
@@ -170,7 +171,7 @@ def _between(before: str, after: str) -> "float | None":
 def _counters(text: str) -> "dict[str, tuple[float, float, float]]":
     """Requests done, their waiting and the disk's busy milliseconds by whole disk (admin-guide/iostats.rst)."""
     rows = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         fields = line.split()
         if len(fields) >= 13 and not fields[2].startswith(("loop", "ram", "zram", "sr", "fd")):
             numbers = [number_of(field) for field in fields[3:13]]

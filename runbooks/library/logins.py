@@ -2,6 +2,7 @@
 
 import time
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import is_count, iso_s, not_checked, says_permission, spoke, unreadable, why_not
 
@@ -48,7 +49,7 @@ def _failures(have: "Answers", where: "Where") -> Finding:
     answer, journal = have.get("lastb"), have.get("journal")
     what = Words("failed logins", "失败的登录")
     if why_not(answer, "lastb") is None and answer is not None:
-        rows = [row for row in map(_failed, answer.stdout.splitlines()) if row is not None]
+        rows = [row for row in map(_failed, lines_of(answer.stdout)) if row is not None]
         if not rows and spoke(answer, besides=("btmp begins",)):
             return not_checked(ID, what, unreadable("lastb"), answer)
         recent = [address for when, address in rows if where.now_s - 3600 <= when <= where.now_s + 60]
@@ -56,7 +57,7 @@ def _failures(have: "Answers", where: "Where") -> Finding:
     if journal is not None and journal.ended and not says_permission(journal.stderr) and journal.exit_code in (0, 1):
         missing = "No journal files" in journal.stderr or (journal.exit_code == 1 and journal.stderr.strip())
         if not missing and not (journal.interference and not journal.stdout.strip()):
-            lines = [line for line in journal.stdout.splitlines() if line and not line.startswith("-- ")]
+            lines = [line for line in lines_of(journal.stdout) if line and not line.startswith("-- ")]
             if lines and not any(iso_s(line.split(" ", 1)[0]) for line in lines):
                 return not_checked(ID, what, unreadable("journalctl"), journal)
             return _count([_address(line) for line in lines], journal, at_least=len(lines) >= ASKED_LINES)
@@ -107,7 +108,7 @@ def _sessions(answer: "Answer | None") -> "list[Finding]":
             )
         ]
     people: list[tuple[str, str]] = []
-    for line in answer.stdout.splitlines():
+    for line in lines_of(answer.stdout):
         fields = line.split()
         if len(fields) >= 4 and fields[3].count(":") >= 1 and is_count(fields[2][:1]):
             origin = fields[-1].strip("()") if fields[-1].startswith("(") else ""

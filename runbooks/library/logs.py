@@ -2,6 +2,7 @@
 
 import time
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import first_line, is_count, iso_s, not_checked, says_permission, unreadable, why_not
 
@@ -53,7 +54,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     if says_permission(journal.stderr):
         why = Words("this user sees only its own messages in the journal", "当前用户只能看到自己的日志")
         findings.append(not_checked(ID, Words("the system's messages", "系统日志"), why, journal, needs_root=True))
-    rows = [line for line in journal.stdout.splitlines() if line and not line.startswith(("-- ", " ", "\t", "Hint:"))]
+    rows = [line for line in lines_of(journal.stdout) if line and not line.startswith(("-- ", " ", "\t", "Hint:"))]
     entries = [entry for entry in map(_entry, rows) if entry is not None]
     if findings and not entries:
         return findings
@@ -134,7 +135,7 @@ def _of_plain(plain: "Answer", journal: "Answer | None", where: "Where") -> "lis
             why = Words("there is no journal and no plain system log here", "本机没有 journal，也没有系统日志文件")
         return [not_checked(ID, TITLE, why, plain, needs_root=denied)]
     entries, oldest, dated = [], where.now_s, 0
-    for line in plain.stdout.splitlines():
+    for line in lines_of(plain.stdout):
         parts = _plain_entry(line, where.now_s)
         if parts is None:
             continue

@@ -1,5 +1,6 @@
 """Memory that is left, pressure, swap and the largest processes; a control group's limit where there is one."""
 
+from guard.lines import lines_of
 from runbooks.cgroup import MemoryLimit, memory_limit, memory_paths
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import (
@@ -126,7 +127,7 @@ def _largest(have: "Answers") -> Words:
     answer = have.get("ps")
     if answer is None or not answer.ended:
         return NO_WORDS
-    for line in answer.stdout.splitlines():
+    for line in lines_of(answer.stdout):
         fields = line.split(None, 2)
         if len(fields) == 3 and is_count(fields[0]) and is_count(fields[1]) and int(fields[1]):
             size = int(fields[1]) * 1024
@@ -230,7 +231,7 @@ def _swapped(files: "dict[str, str]") -> float:
 
 def _swap_bytes(text: str) -> "tuple[int, int]":
     total = used = 0
-    for line in text.splitlines():
+    for line in lines_of(text):
         fields = line.split()
         # zram is memory itself: its size says nothing about a disk that slows us down, but it can run full alike.
         if len(fields) >= 5 and is_count(fields[-3]) and is_count(fields[-2]):
@@ -242,7 +243,7 @@ def _swap_bytes(text: str) -> "tuple[int, int]":
 def _meminfo(text: str) -> "dict[str, int]":
     """Bytes by name."""
     sizes = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         name, _, rest = line.partition(":")
         fields = rest.split()
         if len(fields) == 2 and fields[1] == "kB" and is_count(fields[0]):

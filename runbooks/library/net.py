@@ -1,5 +1,6 @@
 """Default route, links, dropped packets, retransmissions and the connection table, since the boot."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import (
     files_command,
@@ -67,7 +68,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
 def _links(answer: "Answer | None") -> "dict[str, tuple[list[str], str]]":
     """Flags and state by link name."""
     links = {}
-    for line in answer.stdout.splitlines() if answer is not None and answer.ended and not answer.exit_code else ():
+    for line in lines_of(answer.stdout) if answer is not None and answer.ended and not answer.exit_code else ():
         _, _, rest = line.partition(": ")
         name, _, tail = rest.partition(": ")
         flags = tail.partition("<")[2].partition(">")[0].split(",")
@@ -82,10 +83,10 @@ def _ways(answer: "Answer | None") -> "list[tuple[str, str]] | None":
     """Gateway and link of each default route; None when the routes could not be read."""
     if why_not(answer, "ip") is not None or answer is None:
         return None
-    if spoke(answer) and not any(line[:1].isalnum() for line in answer.stdout.splitlines()):
+    if spoke(answer) and not any(line[:1].isalnum() for line in lines_of(answer.stdout)):
         return None
     ways = []
-    for line in answer.stdout.splitlines():
+    for line in lines_of(answer.stdout):
         words = line.split()
         if words[:1] == ["default"]:
             link = words[words.index("dev") + 1] if "dev" in words[:-1] else ""
@@ -165,7 +166,7 @@ def _down(have: "Answers", links: "dict[str, tuple[list[str], str]]") -> "list[F
 
 def _lost(dev: str, answer: "Answer | None") -> "list[Finding]":
     findings, worst = [], None
-    for line in dev.splitlines():
+    for line in lines_of(dev):
         name, colon, rest = line.partition(":")
         numbers = [number_of(field) for field in rest.split()]
         if not colon or len(numbers) < 12 or any(number is None for number in numbers):
@@ -302,7 +303,7 @@ def _tracked(files: "dict[str, str]", answer: "Answer | None") -> "list[Finding]
 
 def _pairs(text: str, prefix: str) -> "dict[str, int]":
     """The numbers of one protocol in the two-line form of /proc/net/snmp."""
-    rows = [line.split()[1:] for line in text.splitlines() if line.startswith(f"{prefix}: ")]
+    rows = [line.split()[1:] for line in lines_of(text) if line.startswith(f"{prefix}: ")]
     if len(rows) < 2 or len(rows[0]) != len(rows[1]):
         return {}
     return {name: int(value) for name, value in zip(rows[0], rows[1], strict=True) if is_count(value.lstrip("-"))}

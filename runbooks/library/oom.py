@@ -1,5 +1,6 @@
 """Processes that the kernel killed for memory, from its counter, the journal and its message buffer."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import (
     age,
@@ -62,7 +63,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     kills: list[tuple[float, str]] = []
     source = journal if _journal_tells(journal) else dmesg
     if source is not None and source.ended:
-        kills = [kill for kill in map(_kill, source.stdout.splitlines()) if kill is not None]
+        kills = [kill for kill in map(_kill, lines_of(source.stdout)) if kill is not None]
     if kills:
         return [_killed(kills, source, where, journal=source is journal)]
     if counted == 0:
@@ -169,13 +170,13 @@ def _journal_tells(answer: "Answer | None") -> bool:
         return False
     if "Compiled without pattern matching" in answer.stderr:
         return False
-    if spoke(answer, besides=("-- ",)) and not any(iso_s(line.split(" ", 1)[0]) for line in answer.stdout.splitlines()):
+    if spoke(answer, besides=("-- ",)) and not any(iso_s(line.split(" ", 1)[0]) for line in lines_of(answer.stdout)):
         return False
     return answer.exit_code == 0 or (answer.exit_code == 1 and not first_line(answer.stderr))
 
 
 def _counted(have: "Answers") -> "int | None":
-    for line in files_in(have.get("files"), PATHS).get(VMSTAT, "").splitlines():
+    for line in lines_of(files_in(have.get("files"), PATHS).get(VMSTAT, "")):
         name, _, value = line.partition(" ")
         if name == "oom_kill" and is_count(value):
             return int(value)

@@ -1,5 +1,6 @@
 """Who listens where, and which databases and control ports are open on every address."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Words
 from runbooks.reading import is_count, not_checked, spoke, unreadable, why_not
 
@@ -97,7 +98,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
 def listeners_in(output: str) -> "list[Listener]":
     """The listeners in the output of `ss -Hltnup`, each once, by port."""
     found: dict[tuple[str, str, int, str], Listener] = {}
-    for line in output.splitlines():
+    for line in lines_of(output):
         fields = line.split(None, 6)
         if len(fields) < 6 or fields[0] not in ("tcp", "udp"):
             continue

@@ -1,5 +1,6 @@
 """Zombies, tasks stuck in the kernel, and how many files and tasks are left."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import files_command, files_in, is_count, not_checked, number_of, percent, why_not
 
@@ -54,7 +55,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
 def _rows(answer: "Answer | None") -> "list[tuple[int, int, str, str, str]]":
     """pid, parent, state, where it waits, name."""
     found = []
-    for line in answer.stdout.splitlines() if answer is not None and answer.ended and not answer.exit_code else ():
+    for line in lines_of(answer.stdout) if answer is not None and answer.ended and not answer.exit_code else ():
         fields = line.split(None, 4)
         if len(fields) == 5 and is_count(fields[0]) and is_count(fields[1]):
             found.append((int(fields[0]), int(fields[1]), fields[2], fields[3], fields[4]))

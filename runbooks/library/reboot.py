@@ -1,5 +1,6 @@
 """When the machine started, and whether it had been shut down in order before."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import age, files_command, files_in, first_line, local_stamp, not_checked, number_of, why_not
 
@@ -78,7 +79,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
 def _events(answer: "Answer | None") -> "list[str]":
     """`reboot` and `shutdown`, newest first."""
     found = []
-    for line in answer.stdout.splitlines() if answer is not None and answer.ended and not answer.exit_code else ():
+    for line in lines_of(answer.stdout) if answer is not None and answer.ended and not answer.exit_code else ():
         word = line.partition(" ")[0]
         if word in ("reboot", "shutdown"):
             found.append(word)

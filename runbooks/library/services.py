@@ -1,5 +1,6 @@
 """Failed and restarting units of systemd, with their result and time."""
 
+from guard.lines import lines_of
 from runbooks.changes import UNITS
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import is_count, not_checked, says_no_systemd, spoke, unreadable, why_not
@@ -216,7 +217,7 @@ def _looping(looping: "list[str]", details: "dict[str, dict[str, str]]", answer:
 def units_in(answer: "Answer | None") -> "list[tuple[str, str]]":
     """Name and sub-state of each unit in a `systemctl list-units --plain --no-legend` listing."""
     found = []
-    for line in answer.stdout.splitlines() if answer is not None and answer.ended else ():
+    for line in lines_of(answer.stdout) if answer is not None and answer.ended else ():
         fields = line.replace("●", " ").split(None, 4)
         if len(fields) >= 4 and "." in fields[0]:
             found.append((fields[0], fields[3]))
@@ -227,7 +228,7 @@ def _details(answer: "Answer | None") -> "dict[str, dict[str, str]]":
     """The blocks of `systemctl show` by unit."""
     blocks: dict[str, dict[str, str]] = {}
     for block in answer.stdout.split("\n\n") if answer is not None and answer.ended else ():
-        rows = dict(line.partition("=")[::2] for line in block.splitlines() if "=" in line)
+        rows = dict(line.partition("=")[::2] for line in lines_of(block) if "=" in line)
         if rows.get("Id"):
             blocks[rows["Id"]] = rows
     return blocks

@@ -1,5 +1,6 @@
 """Whether the clock is synchronised, how far it is off, and the time zone."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import first_line, iso_s, not_checked, number_of, unreadable, why_not
 
@@ -113,6 +114,6 @@ def _rows(answer: "Answer | None", mark: str) -> "dict[str, str]":
         return {}
     return {
         name.strip(): value.strip()
-        for name, found, value in (line.partition(mark) for line in answer.stdout.splitlines())
+        for name, found, value in (line.partition(mark) for line in lines_of(answer.stdout))
         if found
     }

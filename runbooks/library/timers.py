@@ -1,5 +1,6 @@
 """Timers of systemd whose work failed, what comes next, and what cron would run."""
 
+from guard.lines import lines_of
 from runbooks.library import services
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import is_count, not_checked, says_no_systemd, spoke, unreadable, why_not
@@ -47,7 +48,7 @@ def _timers(have: "Answers") -> "list[Finding]":
     if why is not None:
         why = Words("systemd does not run here", "本机没有运行 systemd") if says_no_systemd(answer) else why
         return [not_checked(ID, Words("timers of systemd", "systemd 定时器"), why, answer)]
-    rows = [row for row in map(_row, answer.stdout.splitlines() if answer else ()) if row is not None]
+    rows = [row for row in map(_row, lines_of(answer.stdout) if answer else ()) if row is not None]
     if not rows and spoke(answer):
         return [not_checked(ID, Words("timers of systemd", "systemd 定时器"), unreadable("systemctl"), answer)]
     findings = []
@@ -101,7 +102,7 @@ def _cron(have: "Answers") -> "list[Finding]":
     what = Words("jobs of cron", "cron 任务")
     if answer is None or not answer.ended:
         return [not_checked(ID, what, why_not(answer, "ls") or Words("ls was not run", "没有运行 ls"), answer)]
-    denied = [line for line in answer.stderr.splitlines() if "ermission denied" in line]
+    denied = [line for line in lines_of(answer.stderr) if "ermission denied" in line]
     jobs = _jobs(answer.stdout)
     own = [job for job in jobs if job.rpartition("/")[2] not in STOCK]
     findings = []
@@ -146,7 +147,7 @@ def _cron(have: "Answers") -> "list[Finding]":
 def _jobs(listing: str) -> "list[str]":
     """Paths of the entries below cron's folders in `ls -1 FOLDER FOLDER …`."""
     folder, found = "", []
-    for line in listing.splitlines():
+    for line in lines_of(listing):
         if line.endswith(":") and line[:-1] in FOLDERS:
             folder = line[:-1]
         elif line and folder and not line.startswith("."):

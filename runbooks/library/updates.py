@@ -1,5 +1,6 @@
 """Pending updates, how old the package lists are, and whether a restart is due. It refreshes nothing."""
 
+from guard.lines import lines_of
 from runbooks.model import Command, Finding, Severity, Threshold, Words
 from runbooks.reading import age, files_command, files_in, not_checked, number_of, spoke, unreadable, why_not
 
@@ -62,7 +63,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
 
 def _kinds(have: "Answers") -> "set[str]":
     words: set[str] = set()
-    for line in files_in(have.get("files"), PATHS).get(RELEASE, "").splitlines():
+    for line in lines_of(files_in(have.get("files"), PATHS).get(RELEASE, "")):
         name, _, value = line.partition("=")
         if name in ("ID", "ID_LIKE"):
             words.update(value.strip().strip("\"'").split())
@@ -74,7 +75,7 @@ def _apt(answer: "Answer | None") -> "list[Finding]":
     if why is not None or answer is None:
         what = Words("pending updates", "待装更新")
         return [not_checked(ID, what, why or Words("apt was not run", "没有运行 apt"), answer)]
-    rows = [line for line in answer.stdout.splitlines() if "[upgradable from:" in line]
+    rows = [line for line in lines_of(answer.stdout) if "[upgradable from:" in line]
     if not rows and spoke(answer, besides=("Listing",)):
         return [not_checked(ID, Words("pending updates", "待装更新"), unreadable("apt"), answer)]
     fixes = [line.partition("/")[0] for line in rows if "-security" in line.partition("/")[2].partition(" ")[0]]
@@ -92,7 +93,7 @@ def _dnf(updates: "Answer | None", security: "Answer | None") -> "list[Finding]"
     ):
         return [not_checked(ID, what, why_not(updates, "dnf") or Words("dnf does not tell", "dnf 没有给出"), updates)]
     rows = 0
-    for line in updates.stdout.splitlines():
+    for line in lines_of(updates.stdout):
         if line.startswith("Obsoleting"):
             break
         rows += len(line.split()) == 3
@@ -102,7 +103,7 @@ def _dnf(updates: "Answer | None", security: "Answer | None") -> "list[Finding]"
     fixes: list[str] = []
     why = why_not(security, "dnf updateinfo")
     if why is None and security is not None:
-        listed = [line.split() for line in security.stdout.splitlines()]
+        listed = [line.split() for line in lines_of(security.stdout)]
         fixes = list(dict.fromkeys(fields[2] for fields in listed if len(fields) == 3))
     else:
         findings.append(
@@ -137,7 +138,7 @@ def _pending(count: int, fixes: "list[str]", look: str, answer: "Answer | None")
 def _age(answer: "Answer | None", where: "Where") -> "list[Finding]":
     what = Words("age of the package lists", "软件源列表的新旧")
     stamps = []
-    for line in answer.stdout.splitlines() if answer is not None and answer.ended else ():
+    for line in lines_of(answer.stdout) if answer is not None and answer.ended else ():
         stamp = number_of(line.partition(" ")[0])
         if stamp is not None:
             stamps.append(stamp)

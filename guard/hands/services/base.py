@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from guard.lines import lines_of
+
 State = dict[str, Any]
 """A state as JSON holds it. Two states are the same when they are equal; nothing in it changes by itself."""
 
@@ -15,12 +17,6 @@ NOT_INSTALLED: State = {"installed": False}
 
 class Unreadable(ValueError):
     """What a read said is not what its program prints; the text says why."""
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of what a program printed. Only LF ends one; `str.splitlines` has ten more that a field may hold."""
-    lines = text.split("\n")
-    return lines if lines[-1] else lines[:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class Said:
     err: str = ""
 
     def lines(self) -> list[str]:
-        """As `lines_of`."""
+        """As `guard.lines.lines_of`."""
         return lines_of(self.out)
 
 

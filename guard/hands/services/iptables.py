@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from guard.hands.services.base import NOT_INSTALLED, Family, Inverse, Read, Said, State, Unreadable, WayBack, lines_of
+from guard.hands.services.base import NOT_INSTALLED, Family, Inverse, Read, Said, State, Unreadable, WayBack
+from guard.lines import lines_of
 
 _CHAIN = re.compile(r"^:([^ ]+) (ACCEPT|DROP|QUEUE|RETURN|-) \[\d+:\d+\]$")
 _COUNTED = re.compile(r"^\[\d+:\d+\] ")
