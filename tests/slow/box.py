@@ -72,12 +72,27 @@ class Box:
         missing = [path for path in NEEDED if not os.path.exists(path)]
         assert os.geteuid() == 0, "needs root"
         assert not missing, f"not installed here: {missing}"
+        self._guests: list[subprocess.Popen[bytes]] = []
         self._tree = tempfile.mkdtemp(prefix="box-cgroup-")
         subprocess.run(["mount", "-t", "cgroup2", "cgroup", self._tree], check=True)
         self._group = pathlib.Path(self._tree) / f"opsagent-box-{os.getpid()}"
         self._group.mkdir()
         enter = f'echo $$ > {self._group}/cgroup.procs; exec "$@"'
-        apart = ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--cgroup", "--fork", "--kill-child"]
+        # Whoever ends this test ends the box.
+        apart = [
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            "unshare",
+            "--mount",
+            "--net",
+            "--uts",
+            "--ipc",
+            "--pid",
+            "--cgroup",
+            "--fork",
+            "--kill-child",
+        ]
         self._outer = subprocess.Popen(
             ["bash", "-ec", enter, "bash", *apart, "bash", "-ec", BOOT],
             env={**ENV, "PREPARE": PREPARE + prepare},
@@ -102,7 +117,7 @@ class Box:
 
     def enter(self, *argv: str) -> list[str]:
         """The argv that runs a program inside."""
-        spaces = ["--mount", "--net", "--uts", "--ipc", "--pid", "--cgroup", "--root", "--wd=/"]
+        spaces = ["--mount", "--net", "--uts", "--ipc", "--pid", "--cgroup", "--root", "--wd"]
         return ["nsenter", "--target", str(self.pid), *spaces, "--", *argv]
 
     def run(self, text: str, *, check: bool = True) -> str:
@@ -113,18 +128,23 @@ class Box:
         assert not check or done.returncode == 0, (text, done.stdout, done.stderr)
         return done.stdout.strip()
 
+    def start(self, text: str) -> None:
+        """Starts shell text inside, which ends with the box at the latest."""
+        quiet = subprocess.DEVNULL
+        self._guests.append(subprocess.Popen(self.enter("bash", "-c", text), stdin=quiet, stdout=quiet, stderr=quiet))
+
     def ask(self, **order: object) -> dict[str, object]:
         """The answer of `tests.slow.inside` to an order."""
         words = self.enter(sys.executable, "-m", "tests.slow.inside", json.dumps(order))
-        place = words.index("--wd=/")
-        words[place] = f"--wd=/proc/{self.pid}/root{ROOT}"
+        words[words.index("--wd")] = f"--wd=/proc/{self.pid}/root{ROOT}"
         done = subprocess.run(words, env=ENV, capture_output=True, text=True, timeout=180, check=False)
         assert done.returncode == 0, (done.stdout[-3000:], done.stderr[-3000:])
         return json.loads(done.stdout.splitlines()[-1])
 
     def close(self) -> None:
         self._outer.kill()
-        self._outer.wait()
+        for one in (self._outer, *self._guests):
+            one.wait()
         until(lambda: not (self._group / "cgroup.events").read_text().startswith("populated 1"), "its end")
         for folder, _, _ in os.walk(self._group, topdown=False):
             os.rmdir(folder)

@@ -1,6 +1,6 @@
 """Runs inside a box: the product's own programs on a terminal, as a person uses them.
 
-Usage: python -m tests.slow.inside ORDER (JSON: change, before, after). Prints one JSON object.
+Usage: python -m tests.slow.inside ORDER (JSON: change, before and look; or execution). Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 
+import execution
+from acting import deadman
 from tests.approvals.terminal import Terminal, opsx
 
 
@@ -44,8 +46,28 @@ def ran(*words: str) -> dict[str, object]:
     return {**asked(*words), "screen": screen}
 
 
+def ending(execution_id: str) -> dict[str, object]:
+    """What is on record of a dead man."""
+    guard = execution.open_guard()
+    armed = deadman.armed_for(execution_id, guard)
+    assert armed is not None
+    kinds = ("deadman_fired", "deadman_confirmed", "deadman_armed", "rollback_planned")
+    return {
+        "unit": armed.unit,
+        "pid": armed.pid,
+        "waits": deadman.is_alive(armed),
+        "ended": deadman.ended_as(execution_id, guard),
+        "entries": [[entry["kind"], entry.get("result")] for entry in guard.ledger.entries() if entry["kind"] in kinds],
+    }
+
+
 def main() -> None:
     order = json.loads(sys.argv[1])
+    if order.get("thaw"):
+        execution.open_guard().ledger.answers.thaw()
+    if "execution" in order:
+        print(json.dumps(ending(order["execution"])))
+        return
     os.makedirs("/srv/probe", exist_ok=True)
     shell(order.get("before", ""))
     look = order["look"]
