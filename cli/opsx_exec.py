@@ -176,6 +176,8 @@ def remarks(ran: execution.Ran, *, not_done: str = "nothing was run") -> None:
         said.append(not_done)
     if outcome.execution and ran.assessment.level > Level.R0 and outcome.status not in (Status.RUNNING,):
         said.append(f"{outcome.execution} {outcome.status}" + ("" if outcome.snapshot else "; no known way back"))
+    if outcome.status == Status.FAILED and outcome.exit_code not in (None, 0, 1):
+        said.append(f"the command's own exit code was {outcome.exit_code}")  # ours is 1 for all of them
     if outcome.interference:
         shown = ", ".join(f"{item.operation} {item.path}".strip() for item in outcome.interference[:5])
         more = len(outcome.interference) - 5

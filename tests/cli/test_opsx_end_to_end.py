@@ -343,3 +343,13 @@ def test_request_that_cannot_be_kept_says_what_to_do_about_it(opsx):
         False,
         "OPSAGENT_HOME is not an absolute path: relative",
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "said"), [("grep -q x /dev/null", ""), ("ls /no/such", "exit code was 2\n"), ("true", "")]
+)
+def test_a_commands_own_exit_code_is_said_where_ours_hides_it(opsx, command, said):
+    done = opsx("exec", "--", command)
+    told = [line for line in done.stderr.decode().splitlines(keepends=True) if "exit code" in line]
+    assert "".join(told) == (f"opsx: the command's own {said}" if said else "")
+    assert done.returncode == (0 if command == "true" else 1)
