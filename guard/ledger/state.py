@@ -475,7 +475,8 @@ class StateFolder:
         return StateDamaged(
             f"{path} is gone" + (f", and {found} holds records" if found else ""),
             not_done="nothing was recorded, and nothing of what was is lost",
-            hint=f"look: opsx audit verify; was it written by this version or an older one: echo {FORMAT} > {quoted(path)}",
+            hint="look: opsx audit verify; was it written by this version or an older one: "
+            f"echo {FORMAT} > {quoted(path)}",
         )
 
 
