@@ -193,8 +193,10 @@ class Answers:
             self._discard(request_id)
 
     def withdraw(self, request_id: str, *, reason: str = "") -> None:
-        """Records that a person wants something else in place of a kept request, and removes it. No denial: the same may
-        be asked for again. Raises StateError: it could not be recorded."""
+        """Records that a person wants something else in place of a kept request, and removes it.
+
+        No denial: the same may be asked for again. Raises StateError: it could not be recorded.
+        """
         with self.log.writer() as writer:
             fields: dict[str, object] = {"request": request_id, "actor": Actor.PERSON, "reason": reason or None}
             writer.append([self.entries.noted("withdrawn", fields)], durable=True, use_reserve=True)
