@@ -153,13 +153,15 @@ class Act:
         child = build_environment(assessment.env)
         for value in child.secrets:
             guard.redactor.add(value)
-        # `enforced` is a plan here; the end says what held.
+        masked = assessment.decision.code == "read-masked"
+        # `enforced` is a plan here; the end says what held. Only what needs closed keys runs in a namespace.
+        planned = "seccomp" if enforced.mechanism == "userns" and not masked else enforced.mechanism
         at = guard.clock.utc()
         begun = guard.ledger.begin_read(
             self.request,
             assessment,
             profile=profile,
-            enforced=enforced.mechanism if profile != Profile.NONE else "none",
+            enforced=planned if profile != Profile.NONE else "none",
         )
         if self.on_begin is not None:
             self.on_begin(begun.execution)
@@ -173,7 +175,7 @@ class Act:
                 env=child.env,
                 timeout_s=timeout_s,
                 hidden=guard.hidden,
-                masked=assessment.decision.code == "read-masked",
+                masked=masked,
                 cancel=self.cancel,
                 on_output=sink,
             )

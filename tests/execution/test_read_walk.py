@@ -220,9 +220,11 @@ def test_a_link_to_a_secret_is_found_out_by_facts(make, tmp_path):
 
 
 @pytest.mark.guarantee("G-R0-SPACE")
-def test_a_read_of_a_tree_runs_only_where_its_keys_are_closed(make, tmp_path):
+@pytest.mark.parametrize(("command", "masked"), [("grep -rn x .", True), ("git status", False)])
+def test_a_read_of_a_tree_runs_only_where_its_keys_are_closed(make, tmp_path, command, masked):
     """What the judge lets run because a namespace closes keys is run in one; anything else is not asked to be."""
-    for command, masked in (("grep -rn x .", True), ("git status", False)):
-        guard = make(FakeResult(), enforcement=Enforcement(("local", "bus"), "userns", 0, True))
-        execution.run(ask(command, tmp_path), guard)
-        assert [options["masked"] for _, options in guard.target.asked] == [masked]
+    guard = make(FakeResult(), enforcement=Enforcement(("local", "bus"), "userns", 0, True))
+    execution.run(ask(command, tmp_path), guard)
+    assert [options["masked"] for _, options in guard.target.asked] == [masked]
+    [begun] = [entry for entry in guard.ledger.entries() if entry["kind"] == "started"]
+    assert begun["enforced"] == ("userns" if masked else "seccomp")

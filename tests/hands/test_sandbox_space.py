@@ -13,7 +13,7 @@ from guard.errors import CannotRun, SandboxUnavailable
 from guard.hands import sandbox, sweep
 from guard.hands.environment import build_environment
 from guard.hands.process import Program, run_child
-from guard.hands.sandbox import Sandbox, landlock, missing, space, space_helper, worker
+from guard.hands.sandbox import UNCONFINED, Sandbox, landlock, missing, space, space_helper, worker
 from guard.hands.sandbox.kernel import probe
 from guard.hands.sandbox.report import GO_ON, Notes
 from guard.hands.targets.local import LocalTarget
@@ -256,6 +256,16 @@ def test_profiles_with_one_right_more_are_never_in_it(target):
     for profile in ("observe", "netadm", "block"):
         with pytest.raises(SandboxUnavailable, match="secret paths cannot be closed"):
             target._sandbox.worker(profile, masked=True)
+
+
+@pytest.mark.guarantee("G-R0-SPACE")
+def test_what_needs_closed_keys_never_runs_without_a_sandbox(target, home):
+    for profile in UNCONFINED:
+        with pytest.raises(SandboxUnavailable, match="nothing closes secret paths"):
+            target.run(
+                "touch ran", cwd=str(home), profile=profile, env=build_environment().env, timeout_s=9, masked=True
+            )
+    assert not (home / "ran").exists()
 
 
 def test_without_a_supervisor_there_is_no_namespace():

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from guard.errors import CannotRun
+from guard.errors import CannotRun, SandboxUnavailable
 from guard.hands.privilege import sudo_shim
 from guard.hands.process import BASH, BASH_ARGUMENTS, Ended, Program, run_child
 from guard.hands.sandbox import UNCONFINED, Kernel, Sandbox, shared
@@ -92,6 +92,8 @@ class LocalTarget:
             raise CannotRun(f"the folder {cwd} does not exist or cannot be entered", hint="choose another folder")
         if profile not in UNCONFINED:
             self._sandbox.profile(profile)
+        elif masked:
+            raise SandboxUnavailable("without a sandbox nothing closes secret paths")
         if cancel is not None and cancel.is_set():
             return RunResult(
                 None,
