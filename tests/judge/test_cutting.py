@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 import core
@@ -180,3 +182,35 @@ def test_a_file_of_which_no_snapshot_keeps_the_content_does_not_come_back(comman
 def test_a_file_change_cuts_off_as_a_command_does(path, unkept, saved):
     change = FileChange(path, 0o644, "", sha256_of(b""))
     assert [cut.saved for cut in core.check_file_change(change, unkept=unkept).cuts] == saved
+
+
+WRAPPERS = {
+    "sudo": "sudo {}",
+    "env": "env A=b {}",
+    "timeout": "timeout 5 {}",
+    "nohup": "nohup {} &",
+    "list": "true; {} || true",
+    "pipe": "true | {}",
+    "group": "if true; then {}; fi",
+    "loop": "for i in 1 2; do {}; done",
+    "bash": "bash -c {quoted}",
+    "su": "su root -c {quoted}",
+    "subshell": "x=$({})",
+    "time": "time {}",
+    "systemd-run": "systemd-run {}",
+    "xargs": "echo x | xargs {}",
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_no_way_to_run_it_hides_that_it_cuts_off(wrapper):
+    missed = []
+    for rule in cutting.CUTS:
+        for command in rule.must:
+            if wrapper in ("systemd-run", "xargs", "sudo", "env", "timeout", "nohup", "time") and " < " in command:
+                continue
+            text = WRAPPERS[wrapper].format(command, quoted=shlex.quote(command))
+            cuts = found(text)
+            if rule.why not in cuts and cutting.NOT_READ not in cuts:
+                missed.append(text)
+    assert missed == []
