@@ -10,6 +10,7 @@ from guard.judge.levels import R0, R1, R2
 from guard.judge.own_objects import note_own_objects
 from guard.judge.printed import printed_by
 from guard.judge.program import Call, Ran, lookup
+from guard.judge.redirections import redirected
 from guard.judge.shell.parse import parse
 from guard.judge.shell.syntax import (
     Assign,
@@ -27,9 +28,9 @@ from guard.judge.shell.syntax import (
     Test,
     Word,
 )
-from guard.judge.shellwords import BUILTINS, EVALUATING, HEADS, WRITES
-from guard.judge.touches import INCOMPLETE, read_path, write_path
-from guard.judge.values import MAX_NESTING, literal_of, versions_of
+from guard.judge.shellwords import BUILTINS, EVALUATING, HEADS
+from guard.judge.touches import INCOMPLETE
+from guard.judge.values import MAX_NESTING, versions_of
 from guard.judge.variables import POINTING, dangerous
 
 TYPE_CHECKING = False
@@ -195,7 +196,7 @@ class Judge:
             self.simple(node, stdin)  # type: ignore[arg-type]
             return
         for redirect in node.redirects:
-            stdin = self.redirect(redirect, stdin)
+            stdin = redirected(self, redirect, stdin)
         if isinstance(node, Pipeline):
             feed = stdin
             outer = self.pipe
@@ -321,43 +322,6 @@ class Judge:
             self.lists.extend(word for word in assign.elements if word.globs)
         note_assignment(self, assign, passed=passed)
 
-    # -- redirections -----------------------------------------------------------------------------------------
-
-    def redirect(self, redirect: Redirect, stdin: "str | None") -> "str | None":
-        """Judges a redirection; returns what stdin is afterwards."""
-        op = redirect.op
-        if redirect.body is not None or op in ("<<", "<<-", "<<<"):
-            body = redirect.body
-            if body is None:
-                return "" if op != "<<<" else stdin
-            self.expansions(body)
-            known = literal_of(self, body)
-            if redirect.fd not in ("", "0"):
-                return stdin
-            return known if known is not None else ""
-        target = redirect.target
-        if target is None:
-            return stdin
-        self.expansions(target)
-        value = literal_of(self, target)
-        if value is None:
-            self.lists.append(target)
-        if op in (">&", "<&") and (value is None or value.rstrip("-").isdigit() or value == "-"):
-            if value is None:
-                self.opaque("shell.dynamic-fd", "a descriptor that the text does not tell", redirect.span)
-            return "" if op == "<&" else stdin
-        if any(isinstance(part, Expansion) and part.kind == "process" for part in target.parts):
-            return "" if op == "<" else stdin
-        if op in WRITES or op == ">&":
-            write_path(self, target, redirect.span, "redirection", appends=op in (">>", "&>>"))
-            return stdin
-        read_path(self, target, redirect.span)
-        if value is not None and value != "/dev/null" and not self.away:
-            self.fed.extend(self.places(value))
-        if redirect.fd not in ("", "0"):
-            return stdin
-        return None if value == "/dev/null" else ""
-
     # -- paths ------------------------------------------------------------------------------------------------
 
     def places(self, path: str) -> "list[str]":
@@ -379,7 +343,7 @@ class Judge:
                         for run in part.runs:
                             self.apart(run, None)
         for redirect in node.redirects:
-            stdin = self.redirect(redirect, stdin)
+            stdin = redirected(self, redirect, stdin)
         if not words:
             self.bound.update(assign.name for assign in node.assigns)
             return

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 _TAKE_FILES = frozenset(("files", "text"))
 """Families whose operands are files by their nature."""
 _TAKE_NO_FILES = frozenset(
-    ("network", "transfer", "containers", "kubernetes", "cloud", "aws", "objectstores", "remote", "system", "packages",
-     "forges", "vcs", "gitkin")
+    ("network", "firewall", "transfer", "containers", "kubernetes", "cloud", "aws", "objectstores", "remote", "system",
+     "packages", "forges", "vcs", "gitkin")
 )  # fmt: skip
 """Families whose operands without a dot or slash in front are hosts, URLs, units, images or names."""
 _FILES_FOLLOW = frozenset(("--", "cp", "save", "export", "build", "load", "import"))

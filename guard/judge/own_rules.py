@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 REST = "..."
 """As the last pattern of a lowering rule: any further words."""
 NEVER_LOWERED = frozenset(
-    ("network", "transfer", "remote", "wrappers", "batches", "shellbuiltins", "interpreters", "scripts", "desktop")
+    (
+        "network",
+        "firewall",
+        "transfer",
+        "remote",
+        "wrappers",
+        "batches",
+        "shellbuiltins",
+        "interpreters",
+        "scripts",
+        "desktop",
+    )
 )
 """Families whose programs send data or run other code: what they do cannot be promised by a pattern of words."""
 OWN_PROGRAMS = frozenset(("opsx", "opsagent", "opsagent-mcp"))

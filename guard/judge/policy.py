@@ -71,8 +71,8 @@ def _only_bus(judge: "Judge") -> bool:
 
 
 _NET_FAMILIES = frozenset(
-    ("kubernetes", "containers", "cloud", "aws", "objectstores", "network", "data", "remote", "transfer", "forges",
-     "infrastructure", "packages", "wrappers")
+    ("kubernetes", "containers", "cloud", "aws", "objectstores", "network", "firewall", "data", "remote", "transfer",
+     "forges", "infrastructure", "packages", "wrappers")
 )  # fmt: skip
 
 

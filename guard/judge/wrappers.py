@@ -243,64 +243,16 @@ ENV = Wrapper(
 
 # -- shells ---------------------------------------------------------------------------------------------------------
 
-_SHELL_FLAGS = frozenset("abefhmnptuvxBCEPTlirs")
+_SHELL_FLAGS = frozenset("abefhmnptuvxBCEPTlirscoODL")
+_SHELL_LONG = names("--login --noprofile --norc --posix --restricted --verbose --noediting")
 
 
 def _shell(call: Call) -> None:
     """bash, sh, dash, zsh, ksh, ash: `-c TEXT`, a script file, or standard input."""
     args = call.args
-    at, code = 0, False
-    stdin = False
-    while at < len(args):
-        value = args[at].value
-        if value is None:
-            if not args[at].prefix or args[at].prefix[0] != "-":
-                break
-            call.opaque("an option that the text does not tell", args[at])
-            at += 1
-            continue
-        if value in ("--", "-"):
-            at += 1
-            break
-        if value.startswith("--"):
-            name = value.partition("=")[0]
-            if name in ("--rcfile", "--init-file"):
-                call.note(R2, "shell.rcfile", "runs a file first", args[at], "law 2")
-                at += 1
-            elif name in ("--help", "--version"):
-                return
-            elif name not in (
-                "--login",
-                "--noprofile",
-                "--norc",
-                "--posix",
-                "--restricted",
-                "--verbose",
-                "--noediting",
-            ):
-                call.opaque("an option that is not known", args[at])
-            if name == "--login":
-                call.flag("helper")
-            at += 1
-            continue
-        if value.startswith(("-", "+")) and len(value) > 1:
-            flags = value[1:]
-            if set(flags) - _SHELL_FLAGS - set("coODL"):
-                call.opaque("an option that is not known", args[at])
-            if "c" in flags and value[0] == "-":
-                code = True
-            if "s" in flags:
-                stdin = True
-            if "l" in flags or "i" in flags:
-                call.flag("helper")
-            at += 1
-            if "o" in flags or "O" in flags:
-                mode = args[at].value if at < len(args) else ""
-                if mode is None or mode in STRANGE_MODES:
-                    call.opaque("a mode that gives words another meaning", args[at])
-                at += 1
-            continue
-        break
+    at, code, stdin = _shell_options(call)
+    if at < 0:
+        return
     if code:
         if at >= len(args):
             call.opaque("-c without a text")
@@ -319,6 +271,56 @@ def _shell(call: Call) -> None:
         call.note(R2, "shell.script", f"runs a script that is not read here ({word.shape})", word, "law 2")
         return
     call.script_from_stdin(call.name)
+
+
+def _shell_options(call: Call) -> "tuple[int, bool, bool]":
+    """Index of the first word behind the options (-1: it only tells of itself), and whether -c and -s are given."""
+    args = call.args
+    at, code, stdin = 0, False, False
+    while at < len(args):
+        value = args[at].value
+        if value is None:
+            if not args[at].prefix.startswith("-"):
+                break
+            call.opaque("an option that the text does not tell", args[at])
+            at += 1
+        elif value in ("--", "-"):
+            return at + 1, code, stdin
+        elif value.startswith("--"):
+            name = value.partition("=")[0]
+            if name in ("--help", "--version"):
+                return -1, code, stdin
+            if name in ("--rcfile", "--init-file"):
+                call.note(R2, "shell.rcfile", "runs a file first", args[at], "law 2")
+                at += 1
+            elif name not in _SHELL_LONG:
+                call.opaque("an option that is not known", args[at])
+            if name == "--login":
+                call.flag("helper")
+            at += 1
+        elif value[:1] in ("-", "+") and len(value) > 1:
+            code = code or ("c" in value and value[0] == "-")
+            stdin = stdin or "s" in value
+            at = _shell_letters(call, value[1:], at)
+        else:
+            break
+    return at, code, stdin
+
+
+def _shell_letters(call: Call, letters: str, at: int) -> int:
+    """Judges a bundle of a shell's options; returns the index behind it and the mode that it takes."""
+    args = call.args
+    if set(letters) - _SHELL_FLAGS:
+        call.opaque("an option that is not known", args[at])
+    if "l" in letters or "i" in letters:
+        call.flag("helper")
+    at += 1
+    if "o" in letters or "O" in letters:
+        mode = args[at].value if at < len(args) else ""
+        if mode is None or mode in STRANGE_MODES:
+            call.opaque("a mode that gives words another meaning", args[at])
+        at += 1
+    return at
 
 
 # -- locks, busybox, tracers --------------------------------------------------------------------------------------
@@ -377,8 +379,7 @@ PROGRAMS: dict[str, Program] = {
     "sudoedit": custom(lambda call: call.note(R2, "sudo.edit", "edits files as another user"), plain=False),
     "doas": DOAS,
     "pkexec": PKEXEC,
-    "gosu": Wrapper("", skip=1, plain=False),
-    "su-exec": Wrapper("", skip=1, plain=False),
+    **many("gosu su-exec", Wrapper("", skip=1, plain=False)),
     "fakeroot": Wrapper("-l,--lib: --faked: -s:!write -i: -u,--unknown-is-real -b: -h -v", plain=False),
     **many("su runuser", custom(_su)),
     "env": ENV,
@@ -403,8 +404,7 @@ PROGRAMS: dict[str, Program] = {
     "time": TIME,
     "gtime": TIME,
     "setarch": custom(lambda call: _setarch(call), plain=True),
-    "linux64": Wrapper("-R", bare=0),
-    "linux32": Wrapper("-R", bare=0),
+    **many("linux64 linux32", Wrapper("-R", bare=0)),
     "prlimit": Wrapper("-p,--pid:!R1 -o,--output: --noheadings --raw --verbose -c,--core? -d,--data? -n,--nofile? "
         "-u,--nproc? -v,--as? -s,--stack? -t,--cpu? " "-f,--fsize? -l,--memlock? -m,--rss? -h,--help -V,--version",
         bare=0,),
@@ -449,8 +449,7 @@ PROGRAMS: dict[str, Program] = {
     **many("bash sh dash zsh ksh ash mksh rbash rzsh yash posh ksh93", custom(_shell, plain=True)),
     **many("fish csh tcsh pwsh powershell nu elvish xonsh", custom(lambda call: _foreign_shell(call))),
     "flock": custom(_flock),
-    "busybox": custom(_busybox, plain=True),
-    "toybox": custom(_busybox, plain=True),
+    **many("busybox toybox", custom(_busybox, plain=True)),
     **many("strace ltrace", Wrapper(
             "-c -C -d -D -f -F -ff -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -a: "
             "-b: -e: -E: -I: -o:!write -O: " "-p:!R2 -P: -s: -S: -u: -U: -X: --trace: --output:!write", level=R2,

@@ -59,6 +59,10 @@ _NAMES = {
         truncate uncompress unlink unlzma unrar unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo
         zstd
     """,
+    "firewall": """
+        fail2ban-client firewall-cmd firewall-offline-cmd ip6tables ip6tables-restore ip6tables-save ipset
+        iptables iptables-legacy iptables-nft iptables-restore iptables-save netfilter-persistent nft ufw
+    """,
     "forges": """
         bzr gh gitk glab hg lazygit svn tig
     """,
@@ -99,11 +103,9 @@ _NAMES = {
     """,
     "network": """
         arp arping arptables brctl bridge chronyc conntrack delv dhclient dhcpcd dig drill ebtables ethtool
-        fail2ban-client finger firewall-cmd firewall-offline-cmd fping hciconfig host ifconfig ifdown ifenslave
-        ifup ip ip-tunnel ip6tables ip6tables-restore ip6tables-save ipset iptables iptables-legacy iptables-nft
-        iptables-restore iptables-save ipvsadm iwconfig kdig mii-tool mtr netfilter-persistent netplan netstat
-        nft nmcli nmtui nslookup ntpq ntpstat ntptime ping ping6 rfkill route ss ssh-keyscan strongswan tc
-        tcpdump tcptraceroute tracepath traceroute traceroute6 ufw vconfig wg wg-quick whois
+        finger fping hciconfig host ifconfig ifdown ifenslave ifup ip ip-tunnel ipvsadm iwconfig kdig mii-tool
+        mtr netplan netstat nmcli nmtui nslookup ntpq ntpstat ntptime ping ping6 rfkill route ss ssh-keyscan
+        strongswan tc tcpdump tcptraceroute tracepath traceroute traceroute6 vconfig wg wg-quick whois
     """,
     "objectstores": """
         azcopy b2 gsutil mc rclone s3cmd s4cmd s5cmd

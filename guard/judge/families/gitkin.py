@@ -1,4 +1,4 @@
-"""git's companions, and what its verbs share: the options that take a value, and whether a dry run is one.
+"""git's companions, and what its verbs share: settings, the options that take a value, and whether a dry run is one.
 
 Source: git-clean(1), git-push(1), git-commit(1), git-rm(1), git-fetch(1), git-add(1), git-prune(1), git-grep(1).
 """
@@ -8,6 +8,7 @@ from guard.judge.options import Grammar
 from guard.judge.program import Call, Program
 from guard.judge.rules import verbs
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import starts
 
 EXAMPLES = {
     "R0": ("git-lfs ls-files", "git clean -nd", "git push --dry-run origin main", "git grep -n O f"),
@@ -50,6 +51,26 @@ _VERBS = {
     ),
     "prune": Grammar("-n,--dry-run -v,--verbose --progress --expire: --exclude-promisor-objects"),
 }
+
+
+_HARMLESS_SETTINGS = starts("""
+    color. advice. log. status. column. user. core.quotepath core.abbrev safe.directory diff.renames pager.
+    core.pager blame. i18n. core.fileMode init.defaultbranch gc.auto core.precomposeunicode diff.mnemonicprefix
+    core.quotePath
+""")
+
+
+def setting(call: Call, value: "str | None", word: Word) -> None:
+    """`-c name=value`: only settings that name no program are known harmless."""
+    name, _, setting = (value or "").partition("=")
+    low = name.lower()
+    if value is not None and low.startswith(_HARMLESS_SETTINGS):
+        if low.startswith(("pager.", "core.pager")):
+            if setting.lower() in ("cat", "false", "", "off", "0"):
+                return
+        else:
+            return
+    call.note(R2, "git.setting", f"the setting {name or '?'} can make git run another program", word, "law 8")
 
 
 def dry(verb: str, rest: "list[Word]") -> bool:

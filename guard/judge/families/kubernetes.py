@@ -7,6 +7,7 @@ from guard.judge.options import Parsed
 from guard.judge.program import Call, Program
 from guard.judge.rules import many, reader, verbs
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import names
 
 EXAMPLES = {
     "R0": ("kubectl get pods -A", "kubectl -n prod get pods -o wide", "kubectl describe pod x",
@@ -31,72 +32,34 @@ EXAMPLES = {
 }  # fmt: skip
 
 
+_WHOLE_KINDS = names("""
+    ns namespace namespaces pv pvc persistentvolume persistentvolumes persistentvolumeclaim
+    persistentvolumeclaims crd crds customresourcedefinition customresourcedefinitions node nodes no all
+    statefulset statefulsets sts storageclass sc volumesnapshot volumeattachment secret secrets clusterrole
+    apiservice deployment deployments deploy daemonset
+""")
+"""Kinds of objects on which others hang, or that hold what is nowhere else."""
+_BROAD = names("""
+    --all -l --selector --all-namespaces -A -f --filename -k --kustomize --force --now --field-selector
+""")
+"""Options that take more than the objects that are named."""
+
+
 def _delete_kube(call: Call, verb: str, rest: "list[Word]") -> None:
     text = [word.value or word.shape for word in rest]
-    kinds = " ".join(item for item in text if not item.startswith("-")).lower()
-    first = next((item.lower() for item in text if not item.startswith("-")), "")
-    whole = (
-        "ns",
-        "namespace",
-        "namespaces",
-        "pv",
-        "pvc",
-        "persistentvolume",
-        "persistentvolumes",
-        "persistentvolumeclaim",
-        "persistentvolumeclaims",
-        "crd",
-        "crds",
-        "customresourcedefinition",
-        "customresourcedefinitions",
-        "node",
-        "nodes",
-        "no",
-        "all",
-        "statefulset",
-        "statefulsets",
-        "sts",
-        "storageclass",
-        "sc",
-        "volumesnapshot",
-        "volumeattachment",
-        "secret",
-        "secrets",
-        "clusterrole",
-        "apiservice",
-        "deployment",
-        "deployments",
-        "deploy",
-        "daemonset",
-    )
-    names = {piece.split("/")[0].split(".")[0] for piece in first.split(",")}
+    plain = [item.lower() for item in text if not item.startswith("-")]
+    kinds = {piece.split("/")[0].split(".")[0] for piece in plain[0].split(",")} if plain else {""}
     broad = any(
-        item.split("=")[0]
-        in (
-            "--all",
-            "-l",
-            "--selector",
-            "--all-namespaces",
-            "-A",
-            "-f",
-            "--filename",
-            "-k",
-            "--kustomize",
-            "--force",
-            "--now",
-            "--field-selector",
-        )
-        or item.startswith(("-l", "-f", "-k", "-R"))
-        or item == "--grace-period=0"
+        item.split("=")[0] in _BROAD or item.startswith(("-l", "-f", "-k", "-R")) or item == "--grace-period=0"
         for item in text
         if item.startswith("-")
     )
     if (
         broad
-        or names & set(whole)
-        or any("$" in (item or "") or "*" in item for item in text)
+        or not any(plain)
+        or not _WHOLE_KINDS.isdisjoint(kinds)
+        or any("$" in item or "*" in item for item in text)
         or any(word.value is None for word in rest)
-        or not kinds
     ):
         call.note(R3, "kubernetes.delete", "removes cluster objects and what hangs on them", None, "kubectl delete")
     else:

@@ -65,87 +65,109 @@ def opens(call: Call, program: "str | None") -> bool:
 
 def find(call: Call) -> None:
     """find(1): an expression in which some words act."""
-    args, at = call.args, 0
-    paths: list[Word] = []
-    wanted: list[Word] = []
-    started = False
-    while at < len(args):
-        word = args[at]
-        value = word.value
-        at += 1
-        if value is None or word.globs:
-            prefix = word.prefix
-            if not started and (prefix and prefix[0] != "-"):
-                paths.append(word)
-                continue
-            if prefix[:1] == "-" or not prefix:
-                if word.splits or word.globs or not word.quoted:
-                    call.flag("options-from-expansion")
-                elif prefix[:1] == "-":
-                    call.opaque("a test or action that the text does not tell", word)
-                else:
-                    call.flag("options-from-expansion")
-            continue
-        if value in _FIND_FLAG:
-            started = started or value not in ("-H", "-L", "-P")
-            continue
-        if value in _FIND_VALUE or (value.startswith("-newer") and len(value) == 8):
-            started = True
-            if at < len(args) and args[at].value in _FIND_ACTIONS:
-                call.note(
-                    R3, "find.value", f"{value} takes {args[at].value} as its value, which was hardly meant", args[at]
-                )
-            elif value in _FIND_NAMES and at < len(args) and (at < 2 or args[at - 2].value not in ("!", "-not")):
-                wanted.append(args[at])
-            at += 1
-            continue
-        if value in ("-delete", "-rm"):
-            call.note(R3, "find.delete", "removes everything that it finds", word)
-        elif value in _FIND_FILE:
-            started = True
-            if at < len(args):
-                call.writes(args[at])
-            else:
-                call.opaque("an action without its file", word)
-            at += 1
-        elif value == "-fprintf":
-            if at < len(args):
-                call.writes(args[at])
-            at += 2
-        elif value in _FIND_RUN:
-            started = True
-            end = at
-            while end < len(args) and args[end].value not in (";", "+"):
-                end += 1
-            if end < len(args) and args[end].value == "+" and (args[end - 1].value != "{}"):
-                later = end + 1
-                while later < len(args) and args[later].value != ";":
-                    later += 1
-                end = later if later < len(args) else end
-            inner = [_found(piece, paths) for piece in args[at:end]]
-            if not inner:
-                call.opaque("an action without a command", word)
-            else:
-                call.judge.found = below(call.judge, call.args, paths)
-                if value.endswith("dir"):
-                    call.enters(None)
-                call.argv(inner)
-                call.judge.found = None
-                if opens(call, inner[0].value):
-                    for name in wanted:
-                        call.reads(name)
-                    credentials(call, paths)
-            at = end + 1
-        elif value == "-files0-from":
-            if at < len(args):
-                call.reads(args[at])
-            at += 1
-        elif value.startswith("-"):
-            started = True
-            if not (value.startswith("-O") or value.lstrip("-").isdigit()):
-                call.note(R2, "find.unknown", f"{value} is not a known test or action", word, "law 2")
-        elif not started:
-            paths.append(word)
+    _Find(call).read()
+
+
+class _Find:
+    """A find command that is being read; `at` is the next word."""
+
+    __slots__ = ("call", "args", "at", "paths", "wanted", "started")
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.args = call.args
+        self.at = 0
+        self.paths: list[Word] = []
+        """Where it starts."""
+        self.wanted: list[Word] = []
+        """Names that it looks for."""
+        self.started = False
+        """The expression has begun."""
+
+    def read(self) -> None:
+        args = self.args
+        while self.at < len(args):
+            word = args[self.at]
+            value = word.value
+            self.at += 1
+            if value is None or word.globs:
+                self.untold(word)
+            elif value in _FIND_FLAG:
+                self.started = self.started or value not in ("-H", "-L", "-P")
+            elif value in _FIND_VALUE or (value.startswith("-newer") and len(value) == 8):
+                self.test(value)
+            elif value in ("-delete", "-rm"):
+                self.call.note(R3, "find.delete", "removes everything that it finds", word)
+            elif value in _FIND_FILE or value == "-fprintf":
+                self.writes(word, value)
+            elif value in _FIND_RUN:
+                self.runs(word, value)
+            elif value == "-files0-from":
+                if self.at < len(args):
+                    self.call.reads(args[self.at])
+                self.at += 1
+            elif value.startswith("-"):
+                self.started = True
+                if not (value.startswith("-O") or value.lstrip("-").isdigit()):
+                    self.call.note(R2, "find.unknown", f"{value} is not a known test or action", word, "law 2")
+            elif not self.started:
+                self.paths.append(word)
+
+    def untold(self, word: Word) -> None:
+        prefix = word.prefix
+        if prefix and prefix[0] != "-":
+            if not self.started:
+                self.paths.append(word)
+        elif prefix and word.quoted and not word.splits and not word.globs:
+            self.call.opaque("a test or action that the text does not tell", word)
+        else:
+            self.call.flag("options-from-expansion")
+
+    def test(self, value: str) -> None:
+        """A test with a value; a value that reads like an action was hardly meant as one."""
+        args, at = self.args, self.at
+        self.started = True
+        if at < len(args) and args[at].value in _FIND_ACTIONS:
+            what = f"{value} takes {args[at].value} as its value, which was hardly meant"
+            self.call.note(R3, "find.value", what, args[at])
+        elif value in _FIND_NAMES and at < len(args) and (at < 2 or args[at - 2].value not in ("!", "-not")):
+            self.wanted.append(args[at])
+        self.at += 1
+
+    def writes(self, word: Word, value: str) -> None:
+        self.started = self.started or value != "-fprintf"
+        if self.at < len(self.args):
+            self.call.writes(self.args[self.at])
+        elif value != "-fprintf":
+            self.call.opaque("an action without its file", word)
+        self.at += 2 if value == "-fprintf" else 1
+
+    def runs(self, word: Word, value: str) -> None:
+        """`-exec COMMAND ;` and its kin, `+` at the end where `{}` stands before it."""
+        call, args, at = self.call, self.args, self.at
+        self.started = True
+        end = at
+        while end < len(args) and args[end].value not in (";", "+"):
+            end += 1
+        if end < len(args) and args[end].value == "+" and (args[end - 1].value != "{}"):
+            later = end + 1
+            while later < len(args) and args[later].value != ";":
+                later += 1
+            end = later if later < len(args) else end
+        self.at = end + 1
+        inner = [_found(piece, self.paths) for piece in args[at:end]]
+        if not inner:
+            call.opaque("an action without a command", word)
+            return
+        call.judge.found = below(call.judge, args, self.paths)
+        if value.endswith("dir"):
+            call.enters(None)
+        call.argv(inner)
+        call.judge.found = None
+        if opens(call, inner[0].value):
+            for name in self.wanted:
+                call.reads(name)
+            credentials(call, self.paths)
 
 
 def below(

@@ -1,10 +1,10 @@
 """git and its companions. Source: git(1) and the manual page of each subcommand."""
 
-from guard.judge.families.gitkin import dry, grep, named_files
+from guard.judge.families.gitkin import dry, grep, named_files, setting
 from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Grammar
 from guard.judge.program import Call, Program
-from guard.judge.rules import custom, many, verbs
+from guard.judge.rules import custom, verbs
 from guard.judge.shell.syntax import Word
 from guard.judge.tables import names, starts
 
@@ -32,26 +32,6 @@ EXAMPLES = {
         "git worktree remove -f x", "git checkout -f main", "git update-ref -d x",
         "git switch --discard-changes x", "git rm -rf x",),
 }  # fmt: skip
-
-_HARMLESS_SETTINGS = starts("""
-    color. advice. log. status. column. user. core.quotepath core.abbrev safe.directory diff.renames pager.
-    core.pager blame. i18n. core.fileMode init.defaultbranch gc.auto core.precomposeunicode diff.mnemonicprefix
-    core.quotePath
-""")
-
-
-def _setting(call: Call, value: "str | None", word: Word) -> None:
-    """`-c name=value`: only settings that name no program are known harmless."""
-    name, _, setting = (value or "").partition("=")
-    low = name.lower()
-    if value is not None and low.startswith(_HARMLESS_SETTINGS):
-        if low.startswith(("pager.", "core.pager")):
-            if setting.lower() in ("cat", "false", "", "off", "0"):
-                return
-        else:
-            return
-    call.note(R2, "git.setting", f"the setting {name or '?'} can make git run another program", word, "law 8")
-
 
 _OPTIONS = (
     "-C: -c: --exec-path?!R2 --html-path --man-path --info-path -p,--paginate!helper -P,--no-pager "
@@ -447,7 +427,7 @@ def _git(call: Call) -> None:
     head = _HEAD.parse(call.args)
     for option in head.options:
         if option.name == "-c":
-            _setting(call, call.value(option.value) if option.value is not None else None, option.word)
+            setting(call, call.value(option.value) if option.value is not None else None, option.word)
     GIT.judge(call)
 
 
@@ -483,19 +463,20 @@ GIT = verbs(
 )  # fmt: skip
 
 
+_SECOND_READS = {
+    "bundle": names("verify list-heads"),
+    "replace": frozenset(("",)),
+    "lfs": names("ls-files status env version locks"),
+    "sparse-checkout": names("list"),
+    "rerere": names("status diff remaining"),
+}
+"""Verbs whose second word says whether they read, with those that do."""
+
+
 def _second(call: Call, verb: str, rest: "list[Word]") -> None:
-    """Verbs whose second word says whether they read."""
     what = next((word.value for word in rest if word.value is not None and not word.value.startswith("-")), "")
-    if (verb, what) in (
-        ("bundle", "verify"), ("bundle", "list-heads"), ("replace", ""), ("lfs", "ls-files"), ("lfs", "status"), (
-            "lfs", "env"), ("lfs", "version"),
-        ("sparse-checkout", "list"), ("rerere", "status"), ("rerere", "diff"), ("rerere", "remaining"), ("lfs",
-            "locks"),
-    ):  # fmt: skip
-        return
-    call.note(R2, f"git.{verb}", f"git {verb} {what}".rstrip())
+    if what not in _SECOND_READS.get(verb, ()):
+        call.note(R2, f"git.{verb}", f"git {verb} {what}".rstrip())
 
 
-PROGRAMS: dict[str, Program] = {
-    **many("git", custom(_git)),
-}  # fmt: skip
+PROGRAMS: dict[str, Program] = {"git": custom(_git)}
