@@ -4,6 +4,7 @@ Lexical, as `guard.judge.paths` is. `PATHS` and `NOT` are the table; the tests r
 """
 
 from guard.judge import landing, paths
+from guard.judge.levels import R1, R3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ PATHS = (
     # networks
     "/etc/network/", "/etc/netplan/", "/etc/NetworkManager/", "/etc/systemd/network/", "/etc/sysconfig/network",
     "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/wpa_supplicant/", "/etc/wireguard/", "/etc/openvpn/", "/etc/udev/rules.d/",
+    "/proc/sys/net/", "/sys/class/net/",
     # firewalls
     "/etc/nftables", "/etc/iptables", "/etc/sysconfig/iptables", "/etc/sysconfig/ip6tables",
     "/etc/sysconfig/nftables", "/etc/ufw/", "/etc/default/ufw", "/etc/firewalld/", "/etc/shorewall/",
@@ -35,6 +37,10 @@ NOT = ("/etc/ssh/ssh_config", "/etc/ssh/ssh_known_hosts", "/etc/security/pwquali
 _IN_SSH_FOLDER = ("authorized_keys", "rc", "environment")
 """What the server reads in a person's `.ssh` (sshd(8), "FILES"); the client's files lie beside it."""
 _BACKUPS = ("~", ".bak", ".orig", ".old", ".save", ".example", ".sample", "-")
+_COPIES = frozenset(("cp", "mv", "ln", "install", "tar", "zip", "7z", "cpio", "rsync", "scp", "sftp", "restic", "borg"))
+"""Programs that read operands, and whose effects tell what they write."""
+_GO_THROUGH = frozenset(("find", "fd", "git"))
+"""Programs that change what they find below a folder."""
 _HOMES = ("/root", "/home", "/var/root", "/Users")
 
 MUST = (
@@ -42,7 +48,8 @@ MUST = (
     "/etc/pam.d/sshd", "/etc/nftables.conf", "~/.ssh/authorized_keys", "/home/bob/.ssh",
     "/home/bob/.ssh/authorized_keys2", "/root/.ssh/*", "/home/*/.ssh/authorized_keys", "/etc/sudoers.d/bob",
     "/etc/hosts.deny", "/etc/netplan/01.yaml",
-    "/etc/systemd/system/ssh.service.d/x.conf", "/etc/pam.d/", "/etc/shadow", "/etc/nologin",
+    "/proc/sys/net/ipv4/ip_forward", "/etc/systemd/system/ssh.service.d/x.conf",
+    "/etc/pam.d/", "/etc/shadow", "/etc/nologin",
 )  # fmt: skip
 MUST_NOT = (
     "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d/x.conf", "/etc/motd", "/etc/nginx/nginx.conf", "/etc/nginx/*",
@@ -111,6 +118,25 @@ def cutting(judge: "Judge") -> "Iterator[str]":
             continue
         if decides(name) or (holds(name) and (kind != "write" or (by is not None and _puts_one(by, name)))):
             yield name
+
+
+def named(judge: "Judge") -> "Iterator[str]":
+    """Such paths among the words of commands that change something and do not tell what: whoever names one may mean it.
+
+    What is only read, and what carries another command, does not count.
+    """
+    for at, ran in enumerate(judge.ran):
+        carries = at + 1 < len(judge.ran) and judge.ran[at + 1].depth > ran.depth
+        if ran.level < R1 or ran.away or carries or ran.name in _COPIES:
+            continue
+        read = {name for kind, name in judge.effects[ran.first_effect : ran.end_effect] if "read" in kind}
+        takes_all = ran.level >= R3 or ran.name in _GO_THROUGH
+        for word in ran.words[1:]:
+            value = word.value or ""
+            value = value.partition("=")[2] if value.startswith("-") else value
+            for place in judge.places(value) if "/" in value else ():
+                if place not in read and (decides(place) or (takes_all and holds(place))):
+                    yield place
 
 
 def _puts_one(ran: "Ran", folder: str) -> bool:

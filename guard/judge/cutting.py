@@ -5,6 +5,8 @@ what would bring the way in back. `CUTS` holds the rules with commands that each
 them.
 """
 
+from itertools import pairwise
+
 from guard.judge import cutpaths
 from guard.judge.levels import R0
 from guard.judge.paths import secret
@@ -91,6 +93,7 @@ _REMOVES = frozenset(
     ("remove", "purge", "erase", "autoremove", "del", "-r", "-P", "-e", "--remove", "--purge", "-R", "-Rs")
 )
 _RESCUE = frozenset(("isolate", "rescue", "emergency", "default"))
+_CLOUD_NETWORKS = ("security-group", "firewall", "network-acl", "nsg", "route", "security_group")
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "crictl", "ctr"))
 _HOST_NETWORK = ("--net=host", "--network=host", "--pid=host", "--net=container", "--network=container")
 
@@ -105,6 +108,25 @@ def _always(changed: Changed) -> bool:
 
 def _families(*names: str) -> "Callable[[Changed], bool]":
     return lambda changed: any(kind == STATE and name.partition(" ")[0] in names for kind, name in changed.items)
+
+
+def _by_init(changed: Changed) -> bool:
+    """A service of another manager than systemd."""
+    words = _words(changed)
+    if changed.ran.name == "rc-service" or changed.ran.name == "invoke-rc.d":
+        unit, verb = (*words, "", "")[:2]
+    else:
+        verb, unit = (*words, "", "")[:2]
+    return _may_be(unit, NETWORK_UNITS) or (verb not in _ONLY_LETS_IN and _may_be(unit, LOGIN_UNITS))
+
+
+def _hides_a_way_in(changed: Changed) -> bool:
+    words = [word for word in _words(changed) if word.startswith(("/", "~"))]
+    return any(cutpaths.decides(word) or cutpaths.holds(word) for word in words)
+
+
+def _of_a_cloud_firewall(changed: Changed) -> bool:
+    return any(part in word for word in _words(changed) for part in _CLOUD_NETWORKS)
 
 
 def _unit(changed: Changed) -> bool:
@@ -159,7 +181,11 @@ def _kills_ssh(changed: Changed) -> bool:
         if any(word.value == "-1" and at for at, word in enumerate(words)):
             return True
         return any(_tells_ssh(word) for word in words)
-    return any("ssh" in (word.value or "") or word.value is None for word in words)
+    said = [word.value or "" for word in words]
+    everybody = any(
+        one in ("-u", "-U", "--euid", "--uid", "--user") and who in ("root", "0") for one, who in pairwise(said)
+    )
+    return everybody or any("ssh" in one for one in said) or any(word.value is None for word in words)
 
 
 def _tells_ssh(word: "Word") -> bool:
@@ -248,8 +274,37 @@ CUTS: "tuple[Rule, ...]" = (
         "kill pkill killall skill",
         _kills_ssh,
         ("pkill sshd", "killall -9 sshd", "kill $(pidof sshd)", "kill $(cat /run/sshd.pid)", "kill -9 -1",
-         "pkill -f \"$x\""),
+         "pkill -f \"$x\"", "pkill -u root"),
         ("pkill nginx", "kill 4711", "kill -1 4711", "kill $(pidof nginx)"),
+    ),
+    Rule(
+        "the ssh server's processes",
+        "killall5 fuser",
+        _always,
+        ("killall5 -9", "fuser -k 22/tcp"),
+        ("fuser 22/tcp",),
+    ),
+    Rule(
+        "a service that lets people in",
+        "rc-service invoke-rc.d initctl",
+        _by_init,
+        ("rc-service sshd stop", "invoke-rc.d ssh restart", "initctl stop ssh", "rc-service networking restart"),
+        ("rc-service nginx restart", "rc-service sshd start"),
+    ),
+    Rule(
+        "what is mounted where",
+        "mount umount",
+        _hides_a_way_in,
+        ("umount /home", "mount --bind /x /etc/ssh", "mount -o remount,ro /"),
+        ("umount /mnt", "mount /dev/sdb1 /srv"),
+    ),
+    Rule(
+        "a firewall or route of a cloud",
+        "aws gcloud az doctl hcloud oci aliyun tccli openstack linode-cli",
+        _of_a_cloud_firewall,
+        ("aws ec2 revoke-security-group-ingress --group-id x", "gcloud compute firewall-rules delete x",
+         "az network nsg rule delete -g a -n b"),
+        ("aws s3 rm s3://a/b", "aws ec2 describe-security-groups"),
     ),
     Rule(
         "who may log in",
@@ -307,7 +362,7 @@ def cuts(judge: "Judge", planned: "list[Item]") -> "list[Cut]":
         for rule in CUTS:
             if (not rule.names or one.ran.name in rule.names) and rule.finds(one):
                 note(rule.why, bool(one.here) and not set(one.items) - set(one.here) and set(one.here) <= set(planned))
-    for path in cutpaths.cutting(judge):
+    for path in dict.fromkeys((*cutpaths.cutting(judge), *cutpaths.named(judge))):
         note(f"{path}, which decides who comes in", _is_saved(path, planned))
     for ran, within in _in_containers(judge):
         note(f"the network of this machine, through {within}: {ran.name}", False)
@@ -344,9 +399,14 @@ def cuts_of(paths: "Iterable[str]", items: "Iterable[Item]", lost: "Iterable[str
 def _is_saved(path: str, planned: "list[Item]") -> bool:
     """Whether a file comes back; of what holds credentials no snapshot keeps the content."""
     whole = path.rstrip("/")
-    return not secret(path) and any(
-        kind not in (SERVICE, STATE) and (whole == name.rstrip("/") or (whole + "/").startswith(name.rstrip("/") + "/"))
-        for kind, name in planned
+    return (
+        not secret(path)
+        and not path.startswith(("/proc/", "/sys/"))
+        and any(
+            kind not in (SERVICE, STATE)
+            and (whole == name.rstrip("/") or (whole + "/").startswith(name.rstrip("/") + "/"))
+            for kind, name in planned
+        )
     )
 
 

@@ -78,6 +78,33 @@ def test_folders_that_hold_no_such_file_do_not(command):
     assert found(command) == {}
 
 
+NAMED = {
+    "find /etc/ssh -delete": ["/etc/ssh"],
+    "find / -name authorized_keys -delete": ["/"],
+    "git -C /etc checkout .": ["/etc"],
+    "patch /etc/ssh/sshd_config": ["/etc/ssh/sshd_config"],
+    "vi /etc/ssh/sshd_config": ["/etc/ssh/sshd_config"],
+    "cp /etc/ssh/sshd_config /tmp/x": [],
+    "tar cf /tmp/x.tar /etc/ssh": [],
+    "grep -rl Port /etc/ssh": [],
+    "sudo cp /etc/passwd /srv/x": [],
+    "find /etc/ssh -name '*.conf'": [],
+    "git -C /srv/app checkout .": [],
+}
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_a_command_that_changes_something_and_names_such_a_file_may_mean_it(command):
+    said = [why for why in found(command) if why != cutting.NOT_READ]
+    assert said == [f"{path}, which decides who comes in" for path in NAMED[command]]
+
+
+def test_a_key_of_the_kernel_is_no_file_that_comes_back():
+    assert found("echo 1 > /proc/sys/net/ipv4/ip_forward") == {
+        "/proc/sys/net/ipv4/ip_forward, which decides who comes in": False
+    }
+
+
 @pytest.mark.parametrize("command", ["bash fw.sh", "./fw.sh", "frobnicate", "python3 x.py", "eval $x", "rm $x"])
 def test_what_is_not_read_may_cut_off_and_nothing_brings_it_back(command):
     assert found(command) == {cutting.NOT_READ: False}
