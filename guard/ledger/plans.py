@@ -281,6 +281,10 @@ class _Comparison:
             return State.UNCHANGED
         same_thing = now.same_content(before) if before.kind == FILE else now.kind == before.kind
         half_done = self._resumed and same_thing
+        if before.kind == ABSENT and after.kind == DIRECTORY == now.kind:
+            # It goes only when it is empty, so nothing of anybody is lost. What was mounted on it had another owner and
+            # mode, and may be gone since.
+            return State.DIFFERS
         if half_done or (after.kind == ABSENT and before.kind == DIRECTORY == now.kind):
             return State.DIFFERS
         return State.GONE if now.kind == ABSENT else State.CHANGED

@@ -50,7 +50,13 @@ def main() -> None:
         "now": looks(plan, guard),
         "looked": [*looked, shown(order["look"])],
     }
-    if done.snapshot is not None and done.status != "refused":
+    if order["twice"]:
+        # What was in the way of a part is gone with the rest.
+        rest = execution.plan_rollback(snapshot, guard)
+        second = execution.apply_rollback(rest, request, guard, consent="tty")
+        told["twice"] = [second.status, looks(plan, guard), shown(order["look"])]
+        told["left"] = len(execution.plan_rollback(snapshot, guard).work)
+    elif done.snapshot is not None and done.status != "refused":
         again = execution.plan_rollback(done.snapshot, guard)
         redone = execution.apply_rollback(again, request, guard, consent="tty")
         told["redone"] = [redone.status, looks(plan, guard)]

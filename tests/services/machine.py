@@ -26,7 +26,7 @@ IN_PLACE = [
 ]
 
 
-def story(folder, change, *, before="", disturb="", look="", place="mount -t tmpfs none /mnt", alone=True):
+def story(folder, change, *, before="", disturb="", look="", twice=False, place="mount -t tmpfs none /mnt", alone=True):
     """What a change and its rollback did to a machine of its own.
 
     Args:
@@ -35,13 +35,21 @@ def story(folder, change, *, before="", disturb="", look="", place="mount -t tmp
         before: shell text that prepares the machine.
         disturb: shell text that somebody else runs after the change.
         look: shell text that shows what else matters; `looked` has what it says before, after the change, in the end.
+        twice: roll back once more in the end, instead of taking the rollback back.
         place: shell text that makes the machine's own places (mounts).
         alone: in namespaces of its own; else here, for what any user may change.
     Returns:
         The probe's answer: see `told` in `tests.services.inside`.
     """
     inside = ["bash", "-ec", f'{place}\nexec "$@"', "bash"] if alone else []
-    order = {"change": change, "before": before, "disturb": disturb, "look": look, "folder": str(folder)}
+    order = {
+        "change": change,
+        "before": before,
+        "disturb": disturb,
+        "look": look,
+        "twice": twice,
+        "folder": str(folder),
+    }
     done = subprocess.run(
         [
             *(IN_PLACE if alone else []),

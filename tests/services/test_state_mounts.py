@@ -7,8 +7,23 @@ import json
 import pytest
 
 from guard.hands.services import FAMILIES, Said
+from tests.services.machine import is_root, story
 
 MOUNTS = FAMILIES["mounts"]
+NEW = "mkdir /mnt/new && mount -t tmpfs none /mnt/new"
+
+
+def test_folder_that_was_made_for_a_mount_goes_with_a_second_rollback(tmp_path):
+    if not is_root():
+        assert MOUNTS.way_back("", state(), state(("/mnt/new", "none", "tmpfs", "rw"))).commands
+        return
+    told = story(tmp_path, NEW, look="ls -d /mnt/new", twice=True)
+    assert "\n" in told["looked"][1]
+    assert told["results"]["mounts"] == ["done", ""]
+    assert told["results"]["/mnt/new"][0] != "done"
+    assert told["status"] == "failed"
+    assert told["twice"] == ["succeeded", told["before"], told["looked"][0]]
+    assert told["left"] == 0
 
 
 def state(*rows):
