@@ -93,6 +93,17 @@ def test_what_is_forbidden_is_missing_and_what_is_left_holds(uid, forbidden, enf
     assert ("seccomp user notification" in pieces) == ("notify" in forbidden)
 
 
+@pytest.mark.parametrize("uid", uids())
+def test_where_the_kernel_makes_no_user_namespaces_root_takes_mounts_alone(uid, tmp_path_factory):
+    code, text = doctor(uid, "landlock,userns", tmp_path_factory, "--json")
+    told = json.loads(text)
+    assert code == 0
+    assert [row for row in told["canaries"] if not row["passed"]] == []
+    assert (told["enforced"], told["kernel"]["namespaces"]) == (("seccomp", "") if uid else ("userns", "mount"))
+    pieces = [row["piece"] for row in told["missing"]]
+    assert ("a namespace for reads: the kernel is told to make none" in pieces) == bool(uid)
+
+
 def test_in_words_too(tmp_path_factory):
     code, text = doctor(os.geteuid(), "landlock,namespaces", tmp_path_factory)
     assert code == 0
