@@ -72,6 +72,7 @@ def main(
         asks=person,
         limits=Limits(replies or Limits().replies, question.total_s),
         books=books,
+        warm=False,
     )
     try:
         return _Turn(opened, question, guard).run()

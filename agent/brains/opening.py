@@ -62,6 +62,7 @@ def open_conversation(
     plans: bool = False,
     limits: TurnLimits = TurnLimits(),  # noqa: B008 - frozen
     books: Books = BUILT_IN,
+    warm: bool = True,
     drawn: threading.Event | None = None,
 ) -> Opened:
     """Opens and starts it; the first brain's library is loaded meanwhile.
@@ -71,6 +72,7 @@ def open_conversation(
         sessions: where it is kept, or why it cannot be: then it is held all the same, and that is said.
         resume: an id, the beginning of one, or `last`; "" begins a new one.
         books: what the last link knows to check.
+        warm: False for a question that is there already: two threads that load code only take turns, and lose time.
         drawn: the library waits for this, for it would slow down whoever is to set it; None: nobody has to.
         Others: as `agent.conversation.Conversation` takes them.
     Raises:
@@ -96,7 +98,8 @@ def open_conversation(
     if not isinstance(sessions, StateError):
         notes = (*notes, *_let_go(sessions, guard))
     chain = chain_of(links, guard, shell=shell, session=transcript.id, environ=environ, books=books)
-    chain.warm(drawn)
+    if warm:
+        chain.warm(drawn)
     conversation = Conversation(
         guard,
         chain,
