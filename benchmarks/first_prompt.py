@@ -87,7 +87,10 @@ def first_prompt(argv: Sequence[str], environ: Mapping[str, str], folder: Path, 
             left = LIMIT_S - (time.perf_counter() - began)
             if left <= 0 or not select.select([fd], [], [], left)[0]:
                 raise SystemExit(f"{argv}: no {prompt!r}; the end of what came: {seen[-400:]!r}")
-            came = os.read(fd, 65_536)
+            try:
+                came = os.read(fd, 65_536)
+            except OSError:
+                raise SystemExit(f"{argv} ended before its prompt; the end of what came: {seen[-400:]!r}") from None
             seen += came
             for asked, answer in ANSWERS.items():
                 if asked in came:
