@@ -30,6 +30,16 @@ if TYPE_CHECKING:
     from guard.types import Span
 
 
+_LOOKS = frozenset("FRSXMKi-")
+"""Letters of less that only say how something is shown (less(1))."""
+
+
+def _only_shows(name: str, value: str) -> bool:
+    if name in ("LESS", "SYSTEMD_LESS") and _LOOKS.issuperset(value):
+        return True
+    return name in PAGER_VARIABLES and value in ("cat", "", "/bin/cat", "/usr/bin/cat")
+
+
 def note_assignment(judge: "Judge", assign: "Assign", *, passed: bool = False) -> None:
     """`NAME=value`, before a command, by itself or in a declaration; `passed`: programs get it."""
     name = assign.name
@@ -48,7 +58,7 @@ def note_variable(judge: "Judge", name: str, word: "Word | None", span: "Span", 
     elif name == "PS4":
         if value is None or "$" in value or "`" in value:
             judge.note(R2, "shell.variable", "sets PS4, which bash expands for each traced command", span, "law 2")
-    elif name in PAGER_VARIABLES and value in ("cat", "", "/bin/cat", "/usr/bin/cat"):
+    elif value is not None and _only_shows(name, value):
         return
     elif name in AMBIENT_VARIABLES:
         note_pointer(judge, name, values_of(judge, word) if word is not None else None, span)

@@ -121,7 +121,7 @@ def test_what_makes_programs_load_run_or_reach_something_is_high_risk_in_every_f
 @pytest.mark.parametrize("form", GIVEN[:4])
 @pytest.mark.parametrize(
     "setting", ["LANGUAGE=de:en", "LC_ALL=en_US.UTF-8", "TZ=Europe/Berlin", "TZ=:Europe/Berlin", "TZ=UTC0",
-                "TZ=/usr/share/zoneinfo/UTC"],
+                "TZ=/usr/share/zoneinfo/UTC", "SYSTEMD_LESS=FRXMK", "LESS=-R"],
 )  # fmt: skip
 def test_names_of_locales_and_zones_mean_what_they_say(form, setting):
     judged = check(form.format(setting))
