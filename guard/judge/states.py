@@ -62,10 +62,21 @@ _CONTAINER_VALUES = frozenset(("-t", "--time", "-s", "--signal", "--timeout"))
 _CLUSTER_PLACES = {"-n": "--namespace", "--namespace": "--namespace", "--context": "--context",
     "--cluster": "--cluster", "--user": "--user", "--kubeconfig": "--kubeconfig"}  # fmt: skip
 """Options that say which cluster and where in it; the read and the way back get them too."""
-_CLUSTER_VALUES = _names("--replicas --current-replicas --resource-version --timeout --request-timeout --field-manager")
+_CLUSTER_VALUES = _names(
+    "-p --patch --type --patch-file --to-revision --grace-period "
+    "--replicas --current-replicas --resource-version --timeout --request-timeout --field-manager"
+)
 _CLUSTER_FLAGS = _names("--overwrite --overwrite=true --record --record=true")
 _CLUSTER_FIELDS = {"scale": "replicas", "set image": "images", "cordon": "unschedulable", "uncordon": "unschedulable",
-    "label": "labels", "annotate": "annotations"}  # fmt: skip
+    "label": "labels", "annotate": "annotations", "delete": "object", "patch": "object", "rollout undo": "object",
+    "rollout restart": "object"}  # fmt: skip
+_CLUSTER_OBJECTS = _names(
+    "deploy deployment deployments sts statefulset statefulsets ds daemonset daemonsets svc service services cm "
+    "configmap configmaps ing ingress ingresses cj cronjob cronjobs hpa horizontalpodautoscaler "
+    "horizontalpodautoscalers pdb poddisruptionbudget poddisruptionbudgets netpol networkpolicy networkpolicies sa "
+    "serviceaccount serviceaccounts"
+)
+"""Kinds of which the object is all there is: made anew from its text, it is there again."""
 
 Item = tuple[str, str]
 
@@ -316,10 +327,12 @@ def _cluster(words: "list[str]") -> "list[Item]":
             if not value or (name == "--kubeconfig" and not value.startswith("/")):
                 return []
             where.append(f"{_CLUSTER_PLACES[name]}={value}")
-    verb = " ".join(plain[:2]) if plain[:1] == ["set"] else "".join(plain[:1])
+    verb = " ".join(plain[:2]) if plain[:1] in (["set"], ["rollout"]) else "".join(plain[:1])
     field, plain = _CLUSTER_FIELDS.get(verb, ""), plain[len(verb.split()) :]
     objects, entries = _cluster_objects(plain, "node" if field == "unschedulable" else "")
     names: list[str] = []
+    if field == "object" and not all(one.partition("/")[0].partition(".")[0] in _CLUSTER_OBJECTS for one in objects):
+        return []
     if field in ("labels", "annotations"):
         names = [entry.partition("=")[0] if "=" in entry else entry.removesuffix("-") for entry in entries]
     pieces = [*objects, *names, *where]

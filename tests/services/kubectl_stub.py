@@ -17,12 +17,23 @@ def main(words):
     if plain[:2] == ["config", "view"]:
         return {"kind": "Config", "clusters": [{"name": "c", "cluster": {"server": cluster["server"]}}]}
     verb = plain.pop(0)
+    if verb in ("create", "replace"):
+        thing = json.load(sys.stdin)
+        place = f"{thing['kind'].lower()}/{thing['metadata']['name']}"
+        if (place in cluster["objects"]) is (verb == "create"):
+            sys.exit(f"Error from server: {place}")
+        counted = {"uid": "9d", "generation": 1, "creationTimestamp": "2026-01-06T09:00:00Z", "resourceVersion": "9"}
+        cluster["objects"][place] = {**thing, "metadata": {**thing["metadata"], **counted}, "status": {}}
+        file.write_text(json.dumps(cluster))
+        return None
     if verb == "set":
         plain.pop(0)
     target = plain.pop(0)
     kind, name = target.split("/") if "/" in target else ("node", target)
     thing = cluster["objects"].get(f"{KINDS.get(kind, kind)}/{name}")
     if thing is None or values.get("namespace", "default") != thing["metadata"].get("namespace", "default"):
+        if "--ignore-not-found" in options:
+            sys.exit(0)
         sys.exit(f'Error from server (NotFound): {kind} "{name}" not found')
     if verb == "get":
         return thing
@@ -32,6 +43,10 @@ def main(words):
         new = dict(word.split("=", 1) for word in plain)
         for one in thing["spec"]["template"]["spec"]["containers"]:
             one["image"] = new.get(one["name"], one["image"])
+    elif verb == "patch":
+        thing["spec"].update(json.loads(values["patch"]))
+    elif verb == "delete":
+        del cluster["objects"][f"{KINDS.get(kind, kind)}/{name}"]
     elif verb == "cordon":
         thing["spec"]["unschedulable"] = True
     elif verb == "uncordon":

@@ -14,7 +14,7 @@ import core
 import execution
 from acting import approving, snapshots, states
 from guard.hands import environment
-from guard.hands.services import FAMILIES, Said, kubectl
+from guard.hands.services import FAMILIES, Said, Unreadable, kubectl
 from guard.saved import State as SavedState
 from guard.types import Actor, PlanItem, Request
 from tests.services import kubectl_stub
@@ -39,6 +39,11 @@ WEB = {
     "status": {"replicas": 2, "observedGeneration": 2},
 }
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", **META}, "spec": {"podCIDR": "10.1.0.0/24"}}
+PLAIN = {
+    **WEB,
+    "metadata": {**WEB["metadata"], "name": "plain"},
+    "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
+}
 CHANGES = {
     "replicas deploy/web --namespace=shop": "kubectl scale deploy/web --replicas=0 --namespace=shop",
     "images deploy/web --namespace=shop": "kubectl set image deploy/web app=app:2 --namespace=shop",
@@ -47,6 +52,10 @@ CHANGES = {
         "kubectl label deploy/web --overwrite tier=back new=1 --namespace=shop"
     ),
     "annotations deploy/web by --namespace=shop": "kubectl annotate deploy/web by=x --namespace=shop",
+    "object deploy/plain --namespace=shop": "kubectl delete deploy/plain --namespace=shop",
+    "object deployment/plain --namespace=shop": (
+        """kubectl patch deployment/plain --namespace=shop --patch='{"replicas": 7}'"""
+    ),
 }
 
 
@@ -59,7 +68,14 @@ def cluster(tmp_path, monkeypatch):
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -I {stub} "$@"\n')
     program.chmod(0o755)
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"server": "https://blue:6443", "objects": {"deployment/web": WEB, "node/n1": NODE}}))
+    file.write_text(
+        json.dumps(
+            {
+                "server": "https://blue:6443",
+                "objects": {"deployment/web": WEB, "deployment/plain": PLAIN, "node/n1": NODE},
+            }
+        )
+    )
     monkeypatch.setenv("KUBECONFIG", str(file))
     monkeypatch.setattr(environment, "PATH", f"{program.parent}{os.pathsep}{environment.PATH}")
     return file
@@ -82,7 +98,9 @@ def objects(file):
     """The cluster without what its server counts."""
     held = json.loads(file.read_text())
     for thing in held["objects"].values():
-        del thing["metadata"]["resourceVersion"]
+        for counted in ("resourceVersion", "uid", "generation", "creationTimestamp"):
+            del thing["metadata"][counted]
+        thing.pop("status", None)
         thing["metadata"].setdefault("annotations", {})
     return held
 
@@ -135,6 +153,7 @@ def test_only_the_field_is_kept_and_no_credential_beside_it(cluster):
         ("annotations deploy/web api_token --namespace=shop", "a name like this"),
         ("replicas deploy/gone --namespace=shop", "NotFound"),
         ("replicas node/n1", "kubectl says nothing about replicas of node/n1"),
+        ("object deploy/web --namespace=shop", "it holds what looks like a credential, so the object is not kept"),
         ("unschedulable deploy/web --namespace=shop", "kubectl says nothing about unschedulable"),
     ],
 )
@@ -156,6 +175,39 @@ def test_images_of_every_documented_kind_are_found():
         thing = Said(0, json.dumps({"kind": kind, "metadata": {"name": "x", "namespace": "shop"}, "spec": spec}))
         state = KUBECTL.parse(f"images {kind}/x", {"place": place, "object": thing})
         assert state["images"] == {"init": "i:1", "app": "a:1"}
+
+
+def test_object_is_kept_without_what_the_server_counts_and_is_made_or_replaced():
+    place = Said(0, json.dumps({"clusters": [{"name": "c", "cluster": {"server": "https://blue:6443"}}]}))
+
+    def state(thing):
+        text = json.dumps(thing) if thing else ""
+        return KUBECTL.parse("object deploy/plain", {"place": place, "object": Said(0, text)})
+
+    kept = state(PLAIN)["object"]
+    assert "status" not in kept
+    assert kept["metadata"] == {"name": "plain", "namespace": "shop", "labels": {"tier": "front"}}
+    (made,) = KUBECTL.way_back("object deploy/plain", state(PLAIN), state(None)).commands
+    assert (made.command, json.loads(made.input)) == ("kubectl create -f -", kept)
+    other = state({**PLAIN, "spec": {"replicas": 9}})
+    (put,) = KUBECTL.way_back("object deploy/plain", state(PLAIN), other).commands
+    assert (put.command, json.loads(put.input)) == ("kubectl replace -f -", kept)
+    owned = {**PLAIN, "metadata": {**PLAIN["metadata"], "ownerReferences": [{"kind": "ReplicaSet"}]}}
+    with pytest.raises(Unreadable, match="makes it anew"):
+        state(owned)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"data": {"db_password": "x"}},
+        {"metadata": {**PLAIN["metadata"], "annotations": {"last": '{"spec": [{"name": "API_TOKEN", "value": "x"}]}'}}},
+    ],
+)
+def test_object_with_a_credential_in_it_is_not_kept(held):
+    place = Said(0, json.dumps({"clusters": [{"name": "c", "cluster": {"server": "https://blue:6443"}}]}))
+    with pytest.raises(Unreadable, match="looks like a credential"):
+        KUBECTL.parse("object cm/x", {"place": place, "object": Said(0, json.dumps({**PLAIN, **held}))})
 
 
 def test_words_of_a_label_never_become_shell():
