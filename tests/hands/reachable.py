@@ -6,12 +6,14 @@ only what is needed shows.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pathlib
 import site
 import subprocess
 import sys
 
+CLONE_NEWNS = 0x20000
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -30,7 +32,15 @@ def mount(*arguments: object) -> None:
     subprocess.run(["mount", *map(str, arguments)], check=True)
 
 
+def apart() -> None:
+    """A mount namespace of this process's own: what is mounted below covers no folder of the machine itself."""
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS):
+        raise OSError(ctypes.get_errno(), "unshare")
+    mount("--make-rprivate", "/")
+
+
 def main() -> None:
+    apart()
     kept: dict[pathlib.Path, dict[pathlib.Path, pathlib.Path]] = {}
     place = pathlib.Path("/mnt")
     mount("-t", "tmpfs", "-o", "mode=0755", "none", place)
