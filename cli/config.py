@@ -2,7 +2,7 @@
 
 Places: `/etc/opsagent`, then the user's own folder; with OPSAGENT_HOME set its `config` folder and nothing else. Never
 the current folder. In each place `config.toml` and `rules/*.toml`. A file counts when it is root's or this user's and
-nobody else can write it. What cannot be used is left out whole and named: the built-in policy holds then.
+nobody else can write it. What is there and cannot be used may forbid anything, so only reads run until it can be.
 
 `opsx check` is on the hot path: where there is no such folder this costs one stat each.
 """
@@ -35,7 +35,7 @@ TRUSTED = "trusted-rules"
 _STRICTNESS = {Mode.READ_ONLY: 2, Mode.GUARDED: 1, Mode.LAB: 0}
 
 
-_NOT_USED = "this file is not used; the built-in policy holds"
+_NOT_USED = "only reads run until it can be used"
 
 
 class BadConfig(UsageError):
@@ -50,7 +50,9 @@ class BadConfig(UsageError):
 class Settings(Value):
     """What all configuration files say together."""
 
-    __slots__ = ("mode", "peers", "contexts", "trusted_bin", "env", "rules", "problems", "files", "keeping", "mcp")
+    __slots__ = (
+        "mode", "peers", "contexts", "trusted_bin", "env", "rules", "problems", "files", "keeping", "mcp", "fault"
+    )  # fmt: skip
     mode: str
     """The strictest that a file names; `guarded` when none does."""
     peers: "tuple[str, ...]"
@@ -66,6 +68,8 @@ class Settings(Value):
     """What they say about approvals and records; None when no file was looked at."""
     mcp: "McpSettings | None"
     """What an MCP host may do beyond the default; None for nothing."""
+    fault: str
+    """Which standing file is there and cannot be used, and why; "" when none is. See `Policy.fault`."""
 
     def __init__(
         self,
@@ -79,8 +83,10 @@ class Settings(Value):
         files: "tuple[str, ...]" = (),
         keeping: "Keeping | None" = None,
         mcp: "McpSettings | None" = None,
+        fault: str = "",
     ) -> None:
         self.mode = mode
+        self.fault = fault
         self.peers = peers
         self.contexts = contexts
         self.trusted_bin = trusted_bin
@@ -139,13 +145,14 @@ def load(extra: str = "") -> Settings:
         BadConfig: `extra` cannot be used. The standing files never raise; they are in `problems`.
     """
     extra = extra or _named
-    there = [folder for folder in folders() if os.path.isdir(folder)]
+    there = [folder for folder in folders() if os.path.lexists(folder)]
     if not there and not extra:
         return Settings()
     found = _Found()
     for folder in there:
-        if os.path.islink(folder):
-            found.problems.append(f"{folder}: it is a link; the built-in policy holds")
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            what = "it is a link" if os.path.islink(folder) else "it is no folder"
+            found.problem(folder, BadConfig(folder, what))
             continue
         path = os.path.join(folder, "config.toml")
         try:
@@ -232,6 +239,7 @@ class _Found:
         self.own: list[UserRule] = []
         self.problems: list[str] = []
         self.files: list[str] = []
+        self.fault = ""
         self.digests: frozenset[str] | None = None
         from cli import keeping_config, mcp_config
 
@@ -239,10 +247,9 @@ class _Found:
         self.mcp = mcp_config.Found()
 
     def problem(self, path: str, error: "OSError | GuardError") -> None:
-        if isinstance(error, GuardError):
-            self.problems.append(f"{error.message}; {error.not_done}")
-        else:
-            self.problems.append(f"{path}: {error.strerror or error}; the built-in policy holds")
+        what = error.message if isinstance(error, GuardError) else f"{path}: {error.strerror or error}"
+        self.fault = self.fault or what
+        self.problems.append(f"{what}; {_NOT_USED}")
 
     def config(self, path: str) -> None:
         data = read_safely(path)
@@ -282,10 +289,12 @@ class _Found:
     def rules_in(self, folder: str) -> None:
         try:
             names = sorted(name for name in os.listdir(folder) if name.endswith(".toml"))
-        except OSError:
-            return  # there is no such folder
+        except OSError as error:
+            if os.path.lexists(folder):
+                self.problem(folder, error)
+            return
         if len(names) > MOST_FILES:
-            self.problems.append(f"{folder}: more than {MOST_FILES} files; the first {MOST_FILES} by name are used")
+            self.problem(folder, BadConfig(folder, f"it has more than {MOST_FILES} files"))
         for name in names[:MOST_FILES]:
             path = os.path.join(folder, name)
             try:
@@ -334,6 +343,7 @@ class _Found:
             files=tuple(self.files),
             keeping=self.keeping.value,
             mcp=self.mcp.value,
+            fault=self.fault,
         )
 
 

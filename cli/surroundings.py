@@ -49,7 +49,7 @@ def home_of_this_code() -> str:
 def policy(*, read_only: bool = False) -> Policy:
     """The policy of this process: the configuration, its mode, and the paths that are opsagent's own.
 
-    Effects: complains on stderr about configuration that cannot be used; the built-in policy holds then.
+    Effects: complains on stderr about configuration that cannot be used; only reads run then.
     """
     from cli import config
     from guard.keeping import FOREVER
@@ -83,6 +83,7 @@ def policy(*, read_only: bool = False) -> Policy:
         env=settings.env,
         rules=settings.rules,
         keeping=settings.keeping or FOREVER,
+        fault=settings.fault,
     )
 
 

@@ -215,7 +215,7 @@ class Decision(Value):
     """A `Verdict`."""
     code: str
     """What decided: `read` · `read-masked` · `plain-reader` · `cannot-enforce` · `privilege` · `egress` · `level` ·
-    `law-6` · `mode` · `frozen`."""
+    `law-6` · `mode` · `config` · `frozen`."""
     text: str
     forceable: bool
     """Only with `refuse`: a person's forced stamp can turn it into `run`."""
@@ -297,6 +297,7 @@ class Policy(Value):
         "env",
         "rules",
         "keeping",
+        "fault",
     )
     mode: str
     """A `Mode`."""
@@ -322,6 +323,8 @@ class Policy(Value):
     """A person's own rules, in the order of their files."""
     keeping: "Keeping | None"
     """What configuration says about approvals and records; the judge does not look at it."""
+    fault: str
+    """Which file of the configuration is there and cannot be used, and why; "" when none is. It may forbid anything."""
 
     def __init__(
         self,
@@ -337,6 +340,7 @@ class Policy(Value):
         env: "Iterable[str]" = (),
         rules: "Iterable[UserRule]" = (),
         keeping: "Keeping | None" = None,
+        fault: str = "",
     ) -> None:
         self.mode = mode
         self.peers = frozenset(peers)
@@ -350,6 +354,7 @@ class Policy(Value):
         self.env = tuple(env)
         self.rules = tuple(rules)
         self.keeping = keeping
+        self.fault = fault
 
 
 BUILTIN = Policy()

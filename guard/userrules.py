@@ -28,7 +28,7 @@ class BadRules(UsageError):
     code = "usage.rules-file"
 
     def __init__(self, file: str, what: str) -> None:
-        super().__init__(f"{file}: {what}", not_done="this rules file is not used", hint="docs/rules.md")
+        super().__init__(f"{file}: {what}", not_done="only reads run until it can be used", hint="docs/rules.md")
 
 
 class Read:

@@ -212,6 +212,9 @@ def decide(
         return Decision(Verdict.REFUSE, "law-6", text)
     if policy.frozen and level > Level.R0:
         return Decision(Verdict.REFUSE, "frozen", f"everything above R0 is stopped here: {policy.frozen}")
+    if policy.fault and level > Level.R0:
+        text = f"only reads run while a file of the configuration cannot be used: {policy.fault}"
+        return Decision(Verdict.REFUSE, "config", text)
     if policy.mode == Mode.READ_ONLY and level > Level.R0:
         return Decision(Verdict.REFUSE, "mode", "this target is read-only: only reads run")
     if level == Level.R3:

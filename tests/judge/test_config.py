@@ -4,13 +4,14 @@ import os
 
 import pytest
 
+import core
 from cli import config, opsx_rules, surroundings
 from cli.opsx import BY_NAME
 from cli.options import parse
 from guard.errors import NotPermitted, UsageError
 from guard.keeping import FOREVER
 from guard.ledger import location
-from guard.types import Actor, Mode
+from guard.types import Actor, Level, Mode, Verdict
 from tests.judge.test_own_rules import GOOD
 
 CONFIG = """
@@ -114,16 +115,16 @@ def test_two_places_count_where_nothing_moves_them(monkeypatch, tmp_path):
 def test_a_file_with_a_mistake_is_left_out_whole_and_named(place, capsys, text, complaint):
     _put(place / "config.toml", text)
     found = config.load()
-    assert found.replace(problems=(), keeping=None) == config.Settings()
+    assert found.replace(problems=(), keeping=None, fault="") == config.Settings()
     assert len(found.problems) == 1 and complaint in found.problems[0] and "config.toml" in found.problems[0]
     surroundings.policy()
     assert complaint in capsys.readouterr().err
 
 
 @pytest.fixture
-def unnamed():
-    yield
-    config.name_file("")
+def unnamed(monkeypatch):
+    """What `--config` named in this process is forgotten at the test's end."""
+    monkeypatch.setattr(config, "_named", "")
 
 
 def test_a_file_that_was_named_counts_after_the_others_in_this_process(place, tmp_path, unnamed):
@@ -155,6 +156,63 @@ def test_what_others_could_have_written_is_left_out(place, tmp_path):
     file.unlink()
     os.mkfifo(file)
     assert "no regular file" in config.load().problems[0]
+
+
+def _removed(place, tmp_path):
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "gone")
+
+
+def _a_file(place, tmp_path):
+    place.rename(tmp_path / "elsewhere")
+    place.write_text("")
+
+
+def _linked_rules(place, tmp_path):
+    (place / "rules").rmdir()
+    (place / "rules").symlink_to("gone")
+
+
+UNUSABLE = {
+    "a mistake in another table": lambda place, _: _put(place / "config.toml", CONFIG + "\n[log]\nkeep = 'x'\n"),
+    "no TOML": lambda place, _: _put(place / "config.toml", CONFIG + "\n[["),
+    "a mode that nobody knows": lambda place, _: _put(place / "config.toml", '[policy]\nmode = "read-onyl"'),
+    "others can write it": lambda place, _: _put(place / "config.toml", CONFIG).chmod(0o666),
+    "a link that leads nowhere": lambda place, _: (place / "config.toml").symlink_to("gone"),
+    "a folder in its place": lambda place, _: (place / "config.toml").mkdir(),
+    "its folder is a link that leads nowhere": _removed,
+    "its folder is a file": _a_file,
+    "rules that are no TOML": lambda place, _: _put(place / "rules" / "a.toml", "[["),
+    "rules whose example does not hold": lambda place, _: _put(
+        place / "rules" / "a.toml", GOOD.replace(b"systemctl restart nginx", b"systemctl restart payments2")
+    ),
+    "rules that others can write": lambda place, _: _put(place / "rules" / "a.toml", GOOD).chmod(0o666),
+    "a link in the rules' place": _linked_rules,
+    "a link among the rules": lambda place, _: (place / "rules" / "b.toml").symlink_to("gone"),
+    "more rules than are read": lambda place, _: [_put(place / "rules" / f"{n}.toml", "") for n in range(65)],
+}
+
+
+@pytest.mark.guarantee("G-CONFIG")
+@pytest.mark.parametrize("why", UNUSABLE)
+def test_what_is_there_and_cannot_be_used_leaves_reads_only(place, tmp_path, capsys, why):
+    """It may have said anything: a stricter mode, a signer, a raised level."""
+    UNUSABLE[why](place, tmp_path)
+    policy = surroundings.policy()
+    assert capsys.readouterr().err.count("only reads run until it can be used") >= 1
+    for command in ("touch a1", "systemctl restart nginx", "apt-get install -y x", "rm -rf /srv/x"):
+        for actor in (Actor.PERSON, Actor.AGENT):
+            decision = core.check(command, actor=actor, policy=policy).decision
+            assert (decision.verdict, decision.code, decision.forceable) == (Verdict.REFUSE, "config", False)
+    assert core.check("cat /etc/hostname", policy=policy).level == Level.R0
+    assert core.check("cat /etc/hostname", policy=policy).decision.verdict != Verdict.REFUSE
+
+
+def test_what_is_not_there_is_no_fault(place):
+    (place / "rules").rmdir()
+    assert surroundings.policy().fault == ""
+    place.rmdir()
+    assert surroundings.policy().fault == ""
 
 
 def test_a_linked_configuration_folder_is_left_out(place, tmp_path):
