@@ -145,7 +145,7 @@ def _rows(settings: config.Settings, brains: choice.Configured, redact: Any, pro
         yield Row(f"log.{key}", getattr(keeping, key), _origins(used, ("log", key)))
     yield Row("sessions.keep_days", keeping.session_days, _origins(used, ("sessions", "keep_days")))
     mcp = settings.mcp or McpSettings()
-    for key in ("approval", "share_outputs"):
+    for key in ("approval", "share_outputs", "edits"):
         yield Row(f"mcp.{key}", getattr(mcp, key), _origins(used, ("mcp", key)))
     yield Row("hook.project_writes", _hook_setting(problems), _origins(used, ("hook", "project_writes"))[-1:])
     try:

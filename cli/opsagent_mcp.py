@@ -54,6 +54,8 @@ def main(argv: list[str]) -> int:
         guard = replace(guard, hidden=(*guard.hidden, outputs))
     settings = config.load().mcp or McpSettings()
     options = Options(
-        host_counts=settings.approval == HOST, shared_outputs=outputs or "" if settings.share_outputs else ""
+        host_counts=settings.approval == HOST,
+        shared_outputs=outputs or "" if settings.share_outputs else "",
+        edits=settings.edits,
     )
     return serve(guard, version=VERSION, cwd=cwd, session=RandomIds().new("c"), options=options)

@@ -1,6 +1,6 @@
 """Starts the server the way `opsagent mcp` does, with shorter waits.
 
-`served.py HANDLE_AFTER_S PROGRESS_EVERY_S [host] [share]`
+`served.py HANDLE_AFTER_S PROGRESS_EVERY_S [host] [share] [edits]`
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if __name__ == "__main__":
             options=Options(
                 host_counts="host" in sys.argv[3:],
                 shared_outputs=str(Path(guard.hidden[0]) / "outputs") if "share" in sys.argv[3:] else "",
+                edits="edits" in sys.argv[3:],
                 handle_after_s=float(sys.argv[1]),
                 progress_every_s=float(sys.argv[2]),
             ),

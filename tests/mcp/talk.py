@@ -26,7 +26,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def command(*options: str, handle_after_s: float = 30.0, progress_every_s: float = 10.0) -> list[str]:
-    """The server's argv; options are `host` and `share` (served.py)."""
+    """The server's argv; options are `host`, `share` and `edits` (served.py)."""
     return [sys.executable, str(ROOT / "tests/mcp/served.py"), str(handle_after_s), str(progress_every_s), *options]
 
 

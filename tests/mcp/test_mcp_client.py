@@ -207,7 +207,7 @@ def test_a_runbook_and_a_probe_say_what_they_found(session):
 def test_the_list_and_the_instructions_are_small(tmp_path):
     with talk.Peer(tmp_path / "h") as peer:
         listed = peer.ask("tools/list")
-        assert listed["line_bytes"] < 11_500
+        assert listed["line_bytes"] < 10_000
         instructions = peer.opened["result"]["instructions"]
         assert len(instructions.encode()) < 2048
         for word in ("ops_check", "ops_exec", "ops_status", "runbook", "needs_stamp", "unknown"):

@@ -18,7 +18,7 @@ def session(request, tmp_path):
     """Runs an async function with a client whose person answers `said` to every form, or the code that stands in it."""
     home = tmp_path / "home"
     (home / "app.conf").write_bytes("port = 80\n主机 = a\n".encode())
-    program, *arguments = talk.command(handle_after_s=120)
+    program, *arguments = talk.command("edits", handle_after_s=120)
     server = StdioServerParameters(command=program, args=arguments, env=talk.environment(home), cwd=str(home))
     asked = []
 
@@ -112,3 +112,13 @@ def test_the_hints_say_that_they_change_things(session):
     for name in ("write", "edit"):
         assert not hints[name].read_only_hint and not hints[name].open_world_hint and hints[name].destructive_hint
     assert hints["write"].idempotent_hint and not hints["edit"].idempotent_hint
+
+
+def test_they_are_there_only_where_they_are_configured(tmp_path):
+    """The list of tools is read by a model in each conversation, and hosts have such tools of their own."""
+    for options, offered in (((), set()), (("edits",), {"edit", "write"})):
+        with talk.Peer(tmp_path / "-".join(("h", *options)), options=options) as peer:
+            names = {tool["name"] for tool in peer.ask("tools/list")["result"]["tools"]}
+            assert names & {"edit", "write"} == offered
+            assert ("`edit`" in peer.opened["result"]["instructions"]) == bool(offered)
+            assert len(peer.opened["result"]["instructions"].encode()) < 2048

@@ -150,7 +150,7 @@ def test_the_server_says_who_it_is(tmp_path):
 
 def test_the_page_about_the_server_names_every_tool_with_its_hint_and_its_arguments(tmp_path):
     page = (ROOT / "docs/mcp.md").read_text()
-    with Peer(tmp_path / "h") as peer:
+    with Peer(tmp_path / "h", options=("edits",)) as peer:
         tools = peer.ask("tools/list")["result"]["tools"]
     rows = [line for line in page.splitlines() if line.startswith("| `") and "{" in line]
     assert len(rows) == len(tools)
