@@ -77,7 +77,7 @@ def _server(host: Host, place: Place) -> Iterator[Check]:
         yield Check("server", BAD, error.message, f"opsagent install {host.name} --write")
         return
     yield Check("server", OK, f"{name}: opsagent {started.version}, tools there after {started.seconds:.1f} s")
-    missing = sorted({*entries.READ_ONLY, *entries.ASKED} - {*started.tools})
+    missing = sorted({*entries.READ_ONLY, *entries.ASKED} - {*entries.CONFIGURED, *started.tools})
     if missing:
         yield Check("tools", BAD, f"the server offers no {', '.join(missing)}")
     else:

@@ -26,6 +26,8 @@ READ_ONLY = (
 """Tools that can change nothing: a host may call them without asking."""
 ASKED = ("edit", "ops_approve", "ops_exec", "ops_resolve", "ops_revoke", "ops_rollback", "ops_snapshot", "write")
 """The others. A host asks its person first, whatever its defaults are; that question approves nothing (docs/mcp.md)."""
+CONFIGURED = ("edit", "write")
+"""Those of them that the server offers only where `[mcp] edits` says so."""
 START_TIMEOUT_S = 60
 CALL_TIMEOUT_S = 120
 """The server hands out a handle after 30 s, so no call takes longer than a busy machine makes it."""

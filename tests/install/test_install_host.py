@@ -164,7 +164,7 @@ def test_no_host_may_call_what_changes_things_without_a_question(home):
 def test_the_tools_are_those_of_the_server_with_their_hints(tmp_path):
     from tests.mcp.talk import Peer
 
-    with Peer(tmp_path / "peer") as peer:
+    with Peer(tmp_path / "peer", options=("edits",)) as peer:
         listed = peer.ask("tools/list")["result"]["tools"]
     by_hint = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in listed}
     assert {name for name, reads in by_hint.items() if reads} == set(entries.READ_ONLY)
