@@ -5,7 +5,13 @@ from guard.judge.options import Parsed
 from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
-from guard.judge.tables import starts
+from guard.judge.tables import names, starts
+from guard.judge.touches import INCOMPLETE
+from guard.judge.units import begins, is_pattern, over_the_bus, starts_what
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EXAMPLES = {
     "R0": ("free -m", "df -h", "du -sh /var", "uptime", "vmstat 1 3", "iostat -x 1 2", "lscpu", "lsmem", "lsusb",
@@ -26,9 +32,14 @@ EXAMPLES = {
         "crontab -e", "timedatectl set-time x", "hostnamectl set-hostname x", "systemctl edit nginx", "swapoff -a",
         "visudo", "chsh -s /bin/sh bob", "systemctl foo x", "systemctl restart postgresql docker",
         "service ssh stop", "init 6", "setenforce 0", "loginctl terminate-user bob",
-        "systemctl isolate rescue.target", "groupdel x", "sysctl --system",),
+        "systemctl isolate rescue.target", "groupdel x", "sysctl --system", "systemctl start reboot.target",
+        "systemctl start suspend", "systemctl start srv.mount", "systemctl try-restart '*'", "systemctl restart 'ss?'",
+        "service '*.service' restart", "loginctl reboot", "reboot -f", "shutdown -k now",),
     "R3": ("shutdown now", "poweroff", "halt", "systemctl poweroff", "userdel bob", "userdel -r bob", "crontab -r",
         "shutdown -h now", "init 0", "telinit 0", "systemctl halt", "kill -9 -1", "journalctl --vacuum-time=1d",
+        "systemctl start poweroff.target", "systemctl --no-block start systemd-poweroff", "systemctl isolate runlevel0",
+        "systemctl restart '*'", "systemctl enable --now halt.target", "loginctl poweroff", "reboot -fp",
+        "shutdown -r -h now", "telinit -t 5 0", "service halt start",
         "qm destroy 100",),
 }  # fmt: skip
 
@@ -59,29 +70,47 @@ def unit_change(call: Call, verb: str, words: "list[Word]") -> None:
             call.note(R2, "systemd.dynamic-unit", "a unit that the text does not name", word)
             continue
         call.effect("service", value)
+        if is_pattern(value):
+            text = f"{verb} of every unit that {value} names for systemd, which the text does not tell"
+            call.note(R2, "systemd.pattern", text, word, "systemctl(1)")
+            call.judge.flags.add(INCOMPLETE)
+            continue
         call.judge.plan.append(("service", value))
-        if _careful(value) and verb not in ("start",):
+        if (_careful(value) or value.startswith("/")) and verb != "start":
             call.note(
                 R2, "systemd.careful-unit", f"{verb} of {value} can lock people out or lose work", word, "systemctl(1)"
             )
 
 
+def _started(call: Call, verb: str, words: "list[Word]") -> None:
+    """Units whose start is the end of something: `start poweroff.target` switches off as `poweroff` does."""
+    for word in words:
+        value = call.value(word)
+        if value is None or value.startswith("-"):
+            continue
+        level = starts_what(value)
+        if level == R3:
+            text = f"{verb} of {value} can switch the machine off; nobody may be able to switch it on again"
+            call.note(R3, "power.off", text, word, "systemd.special(7)")
+        elif level and not is_pattern(value):
+            text = f"{verb} of {value} changes what the whole machine is doing"
+            call.note(R2, "systemd.whole-machine", text, word, "systemd.special(7)")
+
+
+_CHANGES_UNITS = names("""
+    start restart reload try-restart reload-or-restart try-reload-or-restart condrestart force-reload
+""")
+
+
 def _systemctl(call: Call, verb: str, rest: "list[Word]", level: int) -> None:
-    if verb in (
-        "start",
-        "restart",
-        "reload",
-        "try-restart",
-        "reload-or-restart",
-        "try-reload-or-restart",
-        "condrestart",
-        "force-reload",
-    ):
+    if verb in _CHANGES_UNITS:
         unit_change(call, verb, rest)
     elif level:
         for word in rest:
             if word.value is not None and not word.value.startswith("-"):
                 call.effect("service", word.value)
+    if begins(verb, now=any(word.value == "--now" for word in call.args)):
+        _started(call, verb, rest)
 
 
 _SYSTEMCTL_OPTIONS = (
@@ -127,6 +156,8 @@ def _service(call: Call) -> None:
     if verb in ("start", "restart", "reload", "force-reload", "try-restart"):
         call.note(R1, f"service.{verb}", f"service {words[0].shape} {verb}")
         unit_change(call, verb, [words[0]])
+        if begins(verb, now=False):
+            _started(call, verb, words[:1])
         return
     call.note(R2, "service.change", f"service {words[0].shape} {verb or ''}".strip())
 
@@ -156,38 +187,59 @@ def _kill(call: Call) -> None:
     call.note(R2, "process.kill", "ends or signals processes", None, "kill(1)")
 
 
+def _given(words: "Sequence[Word]") -> "tuple[set[str], list[str]]":
+    """Letters and long names of the options given; a word that the text does not tell has none."""
+    values = [word.value or "" for word in words]
+    letters = {letter for value in values if value[:1] == "-" and value[1:2] != "-" for letter in value[1:]}
+    return letters, [value for value in values if value.startswith("--")]
+
+
+def _is_long(given: "list[str]", *options: str) -> bool:
+    """Whether one of these was given, or the beginning of one that getopt_long(3) takes for it."""
+    return any(len(value) > 3 and option.startswith(value) for value in given for option in options)
+
+
 def _shutdown(call: Call) -> None:
-    flags = {word.value for word in call.args}
-    if "-c" in flags or "--show" in flags or "--help" in flags:
-        if "-c" in flags:
-            call.note(R1, "power.cancel", "cancels a shutdown")
+    letters, given = _given(call.args)
+    off = bool(letters & set("hHP")) or _is_long(given, "--halt", "--poweroff")
+    if "--help" in given or (not off and ("--show" in given)):
         return
-    if flags & {"-r", "--reboot"} or "-k" in flags:
+    if "c" in letters and not off:
+        call.note(R1, "power.cancel", "cancels a shutdown")
+        return
+    # Of several the last one counts for some versions, the first for others.
+    if (not off and ("r" in letters or _is_long(given, "--reboot"))) or "k" in letters:
         call.note(R2, "power.reboot", "restarts the machine")
         return
     call.note(R3, "power.off", "switches the machine off; nobody may be able to switch it on again")
 
 
 def _init(call: Call) -> None:
-    level = call.args[0].value if call.args else ""
-    if level == "0":
+    levels = [word.value for word in call.args]
+    if "0" in levels:
         call.note(R3, "power.off", "switches the machine off")
-    elif call.args and level not in ("--version", "--help"):
+    elif levels and levels[0] not in ("--version", "--help"):
         call.note(R2, "power.runlevel", "changes the run level")
 
 
 def _reboot(call: Call) -> None:
-    values = [word.value or "" for word in call.args]
-    if "--help" in values:
+    letters, given = _given(call.args)
+    if "--help" in given:
         return
-    if values in (["-w"], ["--wtmp-only"]):
+    if [word.value for word in call.args] in (["-w"], ["--wtmp-only"]):
         call.note(R1, "power.wtmp", "writes a record of a shutdown")
         return
-    off = call.name in ("poweroff", "halt") or any(value in ("-p", "--poweroff", "--halt") for value in values)
-    if off and "--reboot" not in values:
+    by_name = call.name in ("poweroff", "halt") and not _is_long(given, "--reboot")
+    if by_name or "p" in letters or _is_long(given, "--poweroff", "--halt"):
         call.note(R3, "power.off", "switches the machine off; nobody may be able to switch it on again")
     else:
         call.note(R2, "power.reboot", "restarts the machine")
+
+
+def _bus_call(call: Call, verb: str = "call", rest: "Sequence[Word]" = (), level: int = R2) -> None:
+    """What a call over the bus switches off or starts."""
+    if level and over_the_bus([word.value or word.shape for word in rest or call.args]) == R3:
+        call.note(R3, "power.off", "asks over the bus for the machine to be switched off", None, "systemd.special(7)")
 
 
 def _sysctl(call: Call, parsed: Parsed) -> None:
@@ -311,7 +363,8 @@ PROGRAMS: dict[str, Program] = {
             show-seat
         R1 lock-session|unlock-session|lock-sessions|unlock-sessions|activate
         R2 terminate-session|terminate-user|terminate-seat|kill-session|kill-user|enable-linger|disable-linger|
-        attach|flush-devices""", anywhere=True, need="bus", plain=True),
+        attach|flush-devices|reboot|suspend|hibernate|hybrid-sleep|suspend-then-hibernate|sleep
+        R3 poweroff|halt""", anywhere=True, need="bus", plain=True),
     "timedatectl": verbs(_CTL,
         """R0 status|show|list-timezones|timesync-status|show-timesync
         R2 set-time|set-timezone|set-ntp|set-local-rtc|ntp-servers|revert""", anywhere=True, need="bus", plain=True),
@@ -351,9 +404,9 @@ PROGRAMS: dict[str, Program] = {
     "busctl": verbs(_CTL + " --address:!R2 --show-machine --unique --acquired --activatable --match: --size: --list "
         "--expect-reply: --auto-start: --allow-interactive-authorization: --timeout: --verbose -N",
         "R0 list|status|tree|introspect|get-property\nR2 call|set-property|emit|monitor|capture", need="bus",
-            anywhere=True),
+            anywhere=True, check=_bus_call),
     **many("dbus-send gdbus qdbus dbus-monitor", table("", operands="data", level="R2",
-            text="talks to other programs over the bus")),
+            text="talks to other programs over the bus", check=lambda call, parsed: _bus_call(call))),
     "systemd-analyze": verbs(
         _CTL + " --order --require --from-pattern: --to-pattern: --fuzz: --man: --iterations: --base-time: "
         "--threshold: --security-policy: --offline: --root: --image:",
