@@ -4,7 +4,7 @@ Nothing here runs a command, prints, or asks; what acts is in `execution`. `chec
 import this module loads the value types and nothing else.
 """
 
-from guard.errors import BadCommand, UnknownTarget
+from guard.errors import BadCommand, NeedsTerminal, UnknownTarget
 from guard.types import BUILTIN, LOCAL, MAX_COMMAND_BYTES, NO_ENFORCEMENT, NO_FACTS, Actor
 
 TYPE_CHECKING = False
@@ -59,6 +59,24 @@ def require_target(target: str) -> None:
         raise UnknownTarget(
             f"there is no target {shown!r}" if target else "the target is empty",
             hint="this version runs on `local` only; leave --target out, or say --target local",
+        )
+
+
+def require_unattended(assessment: "Assessment") -> None:
+    """Accepts a command that waits for nobody. What is not known to wait is accepted.
+
+    Raises:
+        NeedsTerminal: an editor, a shell without a command and the like; it would fail, or hang, after a person's yes.
+    """
+    from guard.judge.classify import Judged
+    from guard.judge.interactive import waits_for_a_person
+
+    program, spelling = waits_for_a_person(assessment) if isinstance(assessment, Judged) else ("", "")
+    if program:
+        raise NeedsTerminal(
+            f"{program} waits for somebody at a terminal, and a guarded run has none",
+            not_done="nothing was run or kept",
+            hint=spelling,
         )
 
 

@@ -68,7 +68,7 @@ def run(
         What was judged, and an `Outcome` whose status says what happened. `needs_stamp` and `refused` mean that
         nothing ran; `request_id` then names the request that a person can approve.
     Raises:
-        BadCommand, UnknownTarget, CwdGone: the request is malformed.
+        BadCommand, UnknownTarget, CwdGone, NeedsTerminal: the request is malformed.
         CannotRun, SandboxUnavailable: the surroundings are broken. Nothing ran.
     Effects: for a read two log entries (begin, end); else one kept request.
     """
@@ -77,6 +77,8 @@ def run(
     require_cwd(request.cwd)
     assessment = assess(request, guard)
     decision = assessment.decision
+    if not _is_final(assessment):
+        core.require_unattended(assessment)
     act = Act(request, assessment, guard, save, cancel, on_output, on_begin)
     if decision.verdict == Verdict.RUN:
         return Ran(assessment, act.read(timeout_s) if assessment.level == Level.R0 else act.change())

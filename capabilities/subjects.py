@@ -113,6 +113,7 @@ def _command(wanted: Wanted, guard: Guard, *, force: bool) -> Subject:
     execution.require_cwd(request.cwd)
     assessment = execution.assess(request, guard)
     require_approvable(assessment, force=force, request_id=wanted.id)
+    core.require_unattended(assessment)
     binding = approving.bind(request, assessment, guard, wanted.options, wanted.environ)
     foreseen = snapshots.foreseen(approving.plan_of(request, assessment, wanted.options), guard)
     saved, not_saved = foreseen_words(foreseen)

@@ -5,7 +5,8 @@
     │   ├── UnknownTarget          2
     │   ├── BadCommand             2   NUL, invalid UTF-8, too long, empty
     │   ├── CannotEdit             2   no file that can be changed as a text, or a change that is none
-    │   └── CwdGone                2
+    │   ├── CwdGone                2
+    │   └── NeedsTerminal          2   an editor, a shell …: it waits for somebody, and there is nobody
     ├── NotPermitted               4   refused for a reason that is not the command's level
     │   └── Frozen                 4   everything above R0 is stopped
     ├── NotApproved                3   there is no approval that fits what would run now
@@ -85,6 +86,12 @@ class CwdGone(UsageError):
     """The folder to run in does not exist or cannot be entered."""
 
     code = "usage.cwd"
+
+
+class NeedsTerminal(UsageError):
+    """The command would wait for somebody at a terminal, which a guarded run has not; the hint spells it otherwise."""
+
+    code = "usage.terminal"
 
 
 class NotPermitted(GuardError):
