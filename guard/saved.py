@@ -6,7 +6,7 @@ now are two more such sets, and a rollback plan is what follows from the three.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -100,11 +100,6 @@ class Node:
     def same_inode(self, other: Node) -> bool:
         """The same thing on the disk, whatever became of its content."""
         return (self.dev, self.ino, self.kind) == (other.dev, other.ino, other.kind)
-
-    def untouched_since(self, other: Node) -> bool:
-        """Nobody wrote to it in between: the kernel sets ctime at every change of content or metadata."""
-        mine, theirs = (self.ctime_ns, self.mtime_ns, self.size), (other.ctime_ns, other.mtime_ns, other.size)
-        return self.same_inode(other) and mine == theirs
 
 
 def absent(path: str) -> Node:
@@ -489,8 +484,3 @@ class Blob:
     """Bytes of the content."""
     extents: Extents = ()
     """Empty when it is one piece without holes."""
-
-
-def with_hash(node: Node, sha256: str, *, saved: bool) -> Node:
-    """The node, its content known."""
-    return replace(node, sha256=sha256, saved=saved)

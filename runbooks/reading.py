@@ -11,9 +11,7 @@ from runbooks.model import Answer, Finding, Severity, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from runbooks.model import Answers
+    from collections.abc import Iterable
 
 GIB = 1024**3
 READ_FILES = ("grep", "-H", "")
@@ -189,15 +187,6 @@ def pressure(text: "str | None", kind: str, window: str) -> "float | None":
             key, _, value = field.partition("=")
             if key == window:
                 return number_of(value)
-    return None
-
-
-def of_answers(have: "Answers", keys: "Sequence[str]") -> "Answer | None":
-    """The first answer among `keys`."""
-    for key in keys:
-        answer = have.get(key)
-        if answer is not None:
-            return answer
     return None
 
 

@@ -83,7 +83,6 @@ NETWORK_UNITS = (
 )  # fmt: skip
 _ONLY_LETS_IN = frozenset(("start", "enable", "reenable", "unmask", "preset", "reset-failed", "thaw"))
 """Verbs that make a log-in service no less there. The same for a firewall may be what closes the door."""
-_HARMLESS_ACCOUNT = frozenset(("useradd", "adduser", "groupadd", "addgroup", "chfn", "newusers"))
 _ADDS_TO_GROUPS = frozenset(("-a", "-G", "-aG", "--append", "--groups", "-c", "--comment"))
 _WAYS_IN = (
     "openssh-server", "ssh", "dropbear", "sudo", "network-manager", "ifupdown", "netplan.io", "systemd", "libpam",

@@ -18,7 +18,6 @@ ABOUT = Words(
 BROKEN = Threshold(1, None, "containers", source="the engine's own state: restarting or unhealthy (docker ps(1))")
 RECLAIMABLE = Threshold(20, None, "GiB", source="as much as a small disk; docker system df(1), RECLAIMABLE")
 FORMAT = "{{.Names}}|{{.State}}|{{.Status}}|{{.Image}}"
-ENGINES = ("docker", "podman")
 SHOWN = 5
 _SIZES = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 

@@ -24,7 +24,6 @@ LINKS = Read(
 _BY_COMMAND = frozenset(("enabled", "enabled-runtime", "disabled", "masked", "masked-runtime"))
 """States of a unit file that a command makes; `static`, `generated` and the like belong to the file itself."""
 _ALSO = re.compile(r"^Also=(.*)$", re.MULTILINE)
-_RUNTIME = "/run/"
 
 
 def _reads(unit: str) -> tuple[Read, ...]:
