@@ -81,7 +81,7 @@ def _unanswered(judge: "Judge", facts: "Facts") -> None:
 def _landing(judge: "Judge", facts: "Facts") -> None:
     """What is put into a folder that is there lies in it by its own last name."""
     for ran in judge.ran:
-        if ran.level < R1 or ran.away or ran.name in _MAKE_ONLY or _has(ran, "T", "--no-target-directory"):
+        if ran.level < R1 or ran.away or ran.name in _MAKE_ONLY:
             continue
         for kind, name in judge.effects[ran.first_effect : ran.end_effect]:
             for real in _reals(facts, name) if kind == "write" else ():
@@ -93,6 +93,8 @@ def _put_names(judge: "Judge", ran: "Ran", goal: str) -> "list[str]":
     """The last names of what a command puts into a folder; "" where its text does not tell them."""
     if ran.name not in _PUT_INTO or any(word.value is None or word.appended for word in ran.words[1:]):
         return [""]
+    if _has(ran, "T", "--no-target-directory"):
+        return [""]  # a tree becomes the folder, or is merged into it
     return [landing.last_name(value) for value in _values(ran) if goal not in judge.places(value)] or [""]
 
 
@@ -117,6 +119,10 @@ def _one(
         return
     if what == "device" and paths.device(real) not in ("harmless", "stream"):
         judge.note(R3, "path.device-write", f"{name} is a device ({real})", span, "law 1")
+    elif kind == "delete" and real != name and landing.last_name(real) == landing.last_name(name):
+        # A link above it leads there: what has another name there is a link itself, and only that goes.
+        if level := landing.taken_away(real):
+            landing.note_place(judge, real, f"{name} leads elsewhere: moves or removes", span, level)
     elif real != name and paths.critical(real):
         judge.note(R2, "path.critical-link", f"{name} leads to {real}, a critical file", span, "law 7")
     if real != name and paths.own(real, own):

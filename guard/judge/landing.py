@@ -1,19 +1,38 @@
-"""What comes about when something is put into a folder: a harmless name here can be that of a critical file there.
+"""What comes about when something is put into a folder, or a folder is taken away.
+
+A harmless name here can be that of a critical file there, and who moves a folder moves the critical files in it.
 
 Lexical, as `paths` is. What a folder is that the text does not tell, the facts know.
 """
 
 from guard.judge import paths
+from guard.judge.levels import R0, R2, R3
+from guard.judge.tables import names as words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from guard.judge.engine import Judge
+    from guard.judge.program import Call
+    from guard.judge.shell.syntax import Word
+    from guard.types import Span
 
 _KNOWN = (*paths.CRITICAL_FILES, *paths.CRITICAL_PREFIXES)
 _IN_HOMES = {name for name in paths.CRITICAL_NAMES if name.startswith(".")} | {
     inside.split("/")[1] for inside in paths.CRITICAL_INSIDE if inside.startswith("/.")
 }
 _HOMES = ("home", "users")
+_STANDS_ON = words_of("""
+    / /etc /usr /bin /sbin /lib /lib32 /lib64 /libx32 /usr/bin /usr/sbin /usr/lib /usr/lib32 /usr/lib64 /usr/libexec
+    /lib/x86_64-linux-gnu /usr/lib/x86_64-linux-gnu /lib/aarch64-linux-gnu /usr/lib/aarch64-linux-gnu /lib/systemd
+    /usr/lib/systemd /boot /dev /proc /sys /run /system
+""")
+"""Without one of these nothing starts any more, nor what would bring it back. Source: hier(7), file-hierarchy(7)."""
+_LINKED_BY_ALL = ("libc.so.", "ld-linux", "ld-musl")
+"""How the names of what every program is linked with begin. Source: ld.so(8)."""
+_LEANED_ON = words_of("/var /root /home /usr/local /usr/share /tmp /var/tmp /var/run /users /library /applications")
+"""Without one of these people cannot log in as they did, or many services stop working."""
 
 
 def last_name(path: str) -> str:
@@ -25,6 +44,57 @@ def last_name(path: str) -> str:
 def holds_critical(folder: str) -> bool:
     """Whether critical files have known places below the folder."""
     return bool(_children(folder))
+
+
+def taken_away(place: str) -> int:
+    """Level of moving or removing what is at an absolute path, or of something else in its place: R0 for what nobody
+    stands on, R2 for parents of critical files, R3 for what the system cannot run without. It may be a pattern."""
+    low = place.lower().rstrip("/") or "/"
+    if low in _STANDS_ON:
+        return R3
+    last = low.rpartition("/")[2]
+    if last.startswith(_LINKED_BY_ALL) and low.startswith(("/lib", "/usr/lib")):
+        return R3
+    if any(char in low for char in "*?["):
+        parts = low.split("/")
+        if low[0] == "/" and any(_is_one_of(parts, known) for known in _STANDS_ON):
+            return R3
+        if low[0] == "/" and (any(_is_one_of(parts, known) for known in _LEANED_ON) or _is_home(f"{low}/")):
+            return R2
+        return R0
+    return R2 if low in _LEANED_ON or holds_critical(low) else R0
+
+
+def _is_one_of(parts: "list[str]", known: str) -> bool:
+    wanted = known.split("/")
+    return len(parts) == len(wanted) and known != "/" and _names(parts, wanted)
+
+
+def note_taken(call: "Call", word: "Word", what: str, least: int = R2) -> None:
+    """Raises the level of a command that takes away or replaces what a word names, to `least` or not at all."""
+    value = call.value(word)
+    for place in call.judge.places(value if value is not None else word.shape):
+        level = taken_away(place)
+        if level >= least:
+            note_place(call.judge, place, what, word.span, level)
+
+
+def note_place(judge: "Judge", place: str, what: str, span: "Span", level: int) -> None:
+    """The reason that `note_taken` gives, for one absolute path that is `taken_away`."""
+    stands = "which the system cannot run without" if taken_away(place) == R3 else "in which critical files lie"
+    judge.note(level, "path.critical-parent", f"{what} {place}, {stands}", span, "docs/judging.md")
+
+
+def note_put(call: "Call", folder: str, names: "Iterable[str]", word: "Word | None" = None) -> None:
+    """Raises the level of a command that puts these names into a folder, where one of them is critical there.
+
+    Args:
+        folder: as the text has it. names: as of `critical_put`.
+    """
+    names = tuple(names)
+    for place in call.judge.places(folder):
+        if holds_critical(place) and (put := critical_put(place, names)):
+            call.note(R2, "path.critical-put", f"puts a critical file into a folder ({put})", word, "docs/judging.md")
 
 
 def may_be_critical(pattern: str) -> bool:

@@ -65,6 +65,10 @@ CRITICAL_FILES = frozenset(
         "/etc/hosts.allow", "/etc/hosts.deny", "/etc/localtime", "/etc/machine-id", "/etc/mtab", "/etc/inittab",
         "/etc/subuid", "/etc/subgid", "/etc/securetty", "/etc/at.allow", "/etc/at.deny", "/etc/krb5.conf", "/etc/issue",
         "/etc/ssh", "/etc/motd.d", "/etc/rc.local", "/etc/doas.conf", "/etc/host.conf", "/etc/services",
+        "/etc/nologin", "/run/nologin", "/var/run/nologin", "/etc/suauth", "/etc/porttime", "/etc/login.access",
+        "/etc/pam.conf", "/etc/sudo.conf", "/forcefsck", "/fastboot", "/.autorelabel", "/etc/gitconfig", "/etc/aliases",
+        "/system-update", "/etc/system-update", "/etc/inetd.conf", "/etc/xinetd.conf", "/etc/csh.cshrc",
+        "/etc/csh.login",
     )
 )  # fmt: skip
 

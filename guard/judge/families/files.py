@@ -1,7 +1,7 @@
 """Programs that create, move, change and remove files. Source: the GNU coreutils manual."""
 
 from guard.judge.families import credentials
-from guard.judge.landing import critical_put, holds_critical, is_there, last_name
+from guard.judge.landing import critical_put, holds_critical, is_there, last_name, note_put, note_taken, taken_away
 from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Grammar, Parsed
 from guard.judge.program import Call, Program
@@ -64,6 +64,7 @@ def _copy(call: Call, parsed: Parsed) -> None:
     if name == "install" and parsed.has("-d"):
         for word in operands:
             call.writes(word)
+            _sets_mode(call, word)
         return
     if parsed.has("-b") or parsed.has("--backup") or parsed.has("-S"):
         call.judge.flags.add(INCOMPLETE)  # what was there is kept under a name that hangs on what else is there
@@ -78,8 +79,12 @@ def _copy(call: Call, parsed: Parsed) -> None:
         call.judge.plan.extend(("file", child) for child in children)
         if not parsed.has("-T"):
             _put(call, goal, sources, is_folder=several)
+        if parsed.has("--parents"):
+            put_whole(call, goal, sources)
         if not several and _takes_folders(name, parsed):
-            _becomes(call, goal)
+            _becomes(call, goal, exactly=parsed.has("-T"))
+        if not several and _replaces(name, parsed):
+            note_taken(call, goal, "puts something else in the place of")
     for word in sources:
         if name in ("mv", "rename"):
             call.writes(word, deletes=True)
@@ -106,15 +111,49 @@ def _children(call: Call, goal: Word, sources: "Sequence[Word]", *, is_folder: b
     return [f"{place.rstrip('/')}/{name}" for place in places for name in names]
 
 
+def _rename(call: Call, parsed: Parsed) -> None:
+    for word in parsed.operands[1:]:
+        note_taken(call, word, "may rename")
+
+
 def _takes_folders(name: str, parsed: Parsed) -> bool:
     return name in ("mv", "gmv") or parsed.has("-R") or parsed.has("-a") or (name == "ln" and parsed.has("-s"))
 
 
-def _becomes(call: Call, goal: Word) -> None:
-    """A goal that is not there becomes what is moved, copied or linked: a folder, with what critical files it has."""
+def _replaces(name: str, parsed: Parsed) -> bool:
+    """Whether a goal that is a folder, or a link to one, gives way to what is put there, and is not what gets it."""
+    if name in ("mv", "gmv"):
+        return parsed.has("-T") or parsed.has("--exchange")
+    if name == "ln":
+        return any(parsed.has(letter) for letter in ("-T", "-n", "-P"))
+    return parsed.has("-T") and (name == "install" or parsed.has("--remove-destination"))
+
+
+def _sets_mode(call: Call, folder: Word) -> None:
+    """install -d gives a folder that is there its mode and owner, too."""
+    value = call.value(folder)
+    for place in call.judge.places(value) if value is not None else ():
+        if taken_away(place) and (is_there(place) or taken_away(place) == R3):
+            text = f"sets mode and owner of {place}, on which others stand"
+            call.note(R2, "path.critical-parent", text, folder, "install(1)")
+
+
+def put_whole(call: Call, goal: Word, sources: "Sequence[Word]") -> None:
+    """What keeps its whole path below the folder that it is put into: `cp --parents`, `rsync -R`."""
+    folder = call.value(goal)
+    for word in sources if folder is not None else ():
+        path = (word.value or call.value(word) or "").rpartition("/./")[2]
+        note_put(call, f"{folder}/{path.rstrip('/').rpartition('/')[0]}", (last_name(path),), goal)
+
+
+def _becomes(call: Call, goal: Word, *, exactly: bool) -> None:
+    """A goal that is not there becomes what is moved, copied or linked: a folder, with what critical files it has.
+
+    `exactly`: so does one that is there, since what a tree brings into it is not told.
+    """
     folder = call.value(goal)
     for place in call.judge.places(folder) if folder is not None else ():
-        if holds_critical(place) and not is_there(place):
+        if holds_critical(place) and (exactly or not is_there(place)):
             what = f"may become {place}, with the critical files that lie in there"
             call.note(R2, "path.critical-put", what, goal, "docs/judging.md")
 
@@ -202,13 +241,8 @@ def _untar(call: Call, parsed: Parsed, archive: "Word | None") -> None:
     folders = [option.value for option in parsed.options if option.name == "-C"]
     folder = folders[0] if len(folders) == 1 else None
     unpacks(call, "files.tar.extract", folder)
-    if folder is not None and (call.value(folder) or "/") in _SYSTEM_FOLDERS:
-        call.note(R2, "files.tar.extract-system", "writes over the system's own files", folder)
     if parsed.has("-P"):
         call.note(R2, "files.tar.absolute", "writes wherever the archive says")
-
-
-_SYSTEM_FOLDERS = ("/", "/etc", "/usr", "/bin", "/boot")
 
 
 def unpacks(call: Call, rule: str, folder: "Word | None") -> None:
@@ -221,6 +255,7 @@ def unpacks(call: Call, rule: str, folder: "Word | None") -> None:
         return
     call.note(R1, rule, "writes files from an archive")
     call.writes(folder)
+    note_put(call, call.value(folder) or "/", ("",), folder)
 
 
 def trees(call: Call, words: "Sequence[Word]") -> None:
@@ -433,7 +468,7 @@ PROGRAMS: dict[str, Program] = {
     "install": table(_CP.replace("-d ", "").replace("-D", "-D -d"), operands="data", check=_copy),
     **many("ln link", table(_CP, operands="data", check=_copy)),
     **many("rename prename mmv vidir qmv", table("-n,--no-act,--nono -v -f -s!ok -i -o", operands="data", level="R2",
-            text="renames many files")),
+            text="renames many files", check=_rename)),
     **many("mkdir", table("-p,--parents -m,--mode: -v,--verbose -Z --context? --help --version", operands="write",
             level="R1", text="creates folders")),
     "touch": table(

@@ -3,7 +3,8 @@
 Source: chmod(1), chown(1), chgrp(1), setfacl(1), setfattr(1), setcap(8), chattr(1), chcon(1), restorecon(8), chacl(1).
 """
 
-from guard.judge.levels import R2
+from guard.judge.landing import note_taken
+from guard.judge.levels import R2, R3
 from guard.judge.options import Grammar
 from guard.judge.program import Call, Program
 from guard.judge.touches import INCOMPLETE
@@ -22,6 +23,8 @@ EXAMPLES = {
 }  # fmt: skip
 
 _ANY = Grammar("")
+_SET_THE_SAME = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr"))
+"""What they give to a whole tree is not what the system needs there; restorecon puts that back."""
 _MODE_LETTERS = frozenset("rwxXstugoa,+=01234567")
 """What chmod(1) takes as a mode where it stands behind a dash."""
 
@@ -72,6 +75,8 @@ class Metadata(Program):
             call.judge.flags.add(INCOMPLETE)
         for word in meant.files:
             plan_metadata(call, word, meant.part, tree=meant.tree)
+            if meant.tree and call.name in _SET_THE_SAME:
+                note_taken(call, word, "gives one mode or owner to everything in", least=R3)
 
     def meant(self, call: Call) -> Meant:
         parsed = self.grammar.parse(call.args)

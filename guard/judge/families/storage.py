@@ -1,10 +1,12 @@
 """Disks, file systems, volumes. Source: util-linux, e2fsprogs, LVM2, ZFS and mdadm manuals."""
 
+from guard.judge.landing import note_taken
 from guard.judge.levels import R2, R3
 from guard.judge.options import Parsed
 from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, reader, table, verbs
 from guard.judge.shell.syntax import Word
+from guard.judge.tables import names
 
 EXAMPLES = {
     "R0": ("lsblk -f", "blkid", "fdisk -l /dev/sda", "mount", "findmnt", "mount | column -t", "pvs", "vgs", "lvs -a",
@@ -31,6 +33,25 @@ def _mount(call: Call, parsed: Parsed) -> None:
     listing = ("-l", "-t", "-v", "-h", "-V", "-O", "-p")
     if parsed.operands or any(option.name not in listing for option in parsed.options):
         call.note(R2, "storage.mount", "changes what is mounted", None, "mount(8)")
+    # One word names what fstab has for it, and a kernel's own file system is at home there.
+    if len(parsed.operands) > 1 and not _is_remount(call, parsed):
+        own = parsed.value("-t")
+        goal = call.value(parsed.operands[-1]) or ""
+        if (own is None or call.value(own) not in _KERNEL) and goal.rstrip("/") not in _MADE_FOR_IT:
+            note_taken(call, parsed.operands[-1], "hides with what it mounts there")
+
+
+_KERNEL = ("proc", "sysfs", "devtmpfs")
+_MADE_FOR_IT = names("/boot /home /var /tmp /var/tmp /usr/local")
+"""Where disks of their own are at home."""
+
+
+def _is_remount(call: Call, parsed: Parsed) -> bool:
+    return any(
+        option.name == "-o" and "remount" in (call.value(option.value) or "").split(",")
+        for option in parsed.options
+        if option.value is not None
+    )
 
 
 def _fdisk(call: Call, parsed: Parsed) -> None:
