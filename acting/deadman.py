@@ -9,6 +9,7 @@ Nothing here prints or asks.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -408,7 +409,7 @@ def _plan(execution: str, snapshot: str, guard: Guard) -> RollbackPlan:
 
 
 def _written_unconfirmed(execution: str, guard: Guard) -> frozenset[str]:
-    """The paths of later changes that had a dead man and that nobody confirmed."""
+    """The paths of later changes that had a dead man and that nobody confirmed, as far as their snapshots tell."""
     found: list[str] = []
     is_later = False
     for entry in guard.ledger.audit(LATER):
@@ -416,6 +417,8 @@ def _written_unconfirmed(execution: str, guard: Guard) -> frozenset[str]:
         if entry.get("kind") != ARMED:
             continue
         if is_later and one != execution and ended_as(one, guard) != claims.CONFIRMED:
-            found += (node.path for node in guard.ledger.snapshots.load(str(entry.get("snapshot"))).nodes)
+            # What a later one lost must not be why this one is never taken back.
+            with contextlib.suppress(GuardError):
+                found += (node.path for node in guard.ledger.snapshots.load(str(entry.get("snapshot"))).nodes)
         is_later = is_later or one == execution
     return frozenset(found)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pathlib
+import shutil
 import threading
 from dataclasses import replace
 
@@ -27,15 +29,16 @@ def guard():
     return replace(execution.open_guard(), connection=CONNECTION)
 
 
-def armed_change(guard, file, seconds, content="changed"):
-    """A file saved, a dead man armed for it, and a run that changed it on record."""
-    plan = snapshot_plan((), cwd="/", files=[str(file)])
+def armed_change(guard, file, seconds, content="changed", *, also=()):
+    """Files saved, a dead man armed for them, and a run that changed them on record."""
+    plan = snapshot_plan((), cwd="/", files=[str(file), *map(str, also)])
     run = guard.ledger.new_execution()
     snapshot = execution.snapshot(plan, guard, cwd="/", execution=run, reason="exec")
     armed = deadman.arm(run, snapshot, seconds, plan, guard)
     request = Request("touch x", cwd="/", actor=Actor.PERSON)
     guard.ledger.begin(request, core.check("touch x", cwd="/"), profile=Profile.NONE, enforced="none", execution=run)
-    file.write_text(content)
+    for one in (file, *also):
+        one.write_text(content)
     execution.record_after(snapshot, guard)
     deadman.change_ended(run, guard)
     guard.ledger.end(run, Outcome(Status.SUCCEEDED, execution=run, exit_code=0))
@@ -291,4 +294,21 @@ def test_of_two_changes_of_one_file_none_that_nobody_confirmed_stays(confirmed, 
     deadman.at_deadline(first.execution, snapshot)
     assert file.read_text() == ("changed again" if confirmed else "before")
     deadman.stand_down(second.execution, guard)
+    until(lambda: not deadman.is_alive(first) and not deadman.is_alive(second))
+
+
+def test_a_later_change_whose_snapshot_is_lost_keeps_none_from_being_taken_back(guard, tmp_path, monkeypatch):
+    """What it wrote stays, for nobody knows any more that it did; all else goes back."""
+    monkeypatch.setattr(deadman, "AGAIN_S", 0.0)
+    file = keys_in(tmp_path)
+    other = file.with_name("rc")
+    other.write_text("before")
+    first = armed_change(guard, file, 60, also=[other])
+    second = armed_change(guard, file, 60, "changed again")
+    saved, lost = (str(one["snapshot"]) for one in guard.ledger.entries() if one["kind"] == deadman.ARMED)
+    shutil.rmtree(pathlib.Path(guard.ledger.folder.path, "snapshots", lost))
+    deadman.at_deadline(first.execution, saved)
+    assert (file.read_text(), other.read_text()) == ("changed again", "before")
+    for one in (first, second):
+        deadman.stand_down(one.execution, guard)
     until(lambda: not deadman.is_alive(first) and not deadman.is_alive(second))
