@@ -208,6 +208,7 @@ def _unexpected(argv: "list[str]") -> Exception:
     from cli.opsx import ALIASES, BY_NAME
     from cli.options import nearest
     from guard.errors import UsageError
+    from guard.quoting import joined
 
     word = argv[0]
     shown = repr(word)[1:-1][:60]
@@ -216,8 +217,6 @@ def _unexpected(argv: "list[str]") -> Exception:
     if word in BY_NAME or word in ALIASES:
         return UsageError(f"{PROGRAM} has no verb {shown}; it is a verb of opsx", hint=f"opsx {shown} --help")
     close = nearest(word, (*VERB_MODULES, "mcp", "resume"))
-    from guard.quoting import joined
-
     asks = f"{PROGRAM} -p {joined([' '.join(argv)])[:200]} (a question goes after -p; {PROGRAM} --help)"
     return UsageError(
         f"{PROGRAM} does not know what to do with {shown!r}{close}", hint=f"{PROGRAM} --help" if close else asks

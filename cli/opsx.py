@@ -22,6 +22,7 @@ FILE = Option("file", "read the command from FILE (- is standard input)", value=
 TARGET = Option("target", "where it would run; only `local` in this version", value="NAME")
 CWD = Option("cwd", "folder to run in (default: the current one)", value="DIR")
 READ_ONLY = Option("read-only", "refuse everything above R0")
+WHY = Option("why", "your reason, kept with the record", value="TEXT")
 COMMAND = "[options] -- CMD | 'TEXT' | -f FILE | -"
 COMMAND_TEXT = """
 After `--`, one word is bash text and several words are an argv, quoted one by one. Without `--` the command must be
@@ -68,7 +69,7 @@ VERBS = (
             TARGET,
             CWD,
             READ_ONLY,
-            Option("why", "your reason, kept with the record", value="TEXT"),
+            WHY,
             Option("timeout", "seconds until a read is stopped, 1..600 (default 120)", value="S"),
             Option("snapshot-file", "save this file too before a change", value="PATH", many=True),
             Option("snapshot-cmd", "keep what this read says before a change", value="NAME::CMD", many=True),
@@ -93,7 +94,7 @@ VERBS = (
             TARGET,
             CWD,
             READ_ONLY,
-            Option("why", "your reason, kept with the record", value="TEXT"),
+            WHY,
         ),
         text=CHANGE_TEXT,
         codes=CODES,
@@ -111,7 +112,7 @@ VERBS = (
             TARGET,
             CWD,
             READ_ONLY,
-            Option("why", "your reason, kept with the record", value="TEXT"),
+            WHY,
         ),
         text=CHANGE_TEXT,
         codes=CODES,
@@ -223,7 +224,7 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
             Option("ttl", "how long it holds: 900, 90s, 15m, 2h (default 15m; 1 s to 24 h)", value="TIME"),
             Option("uses", "for how many runs, 1..100 (default 1)", value="N"),
             Option("plan", "one command a line, or JSONL with command, cwd, why: one screen, one answer", value="FILE"),
-            Option("why", "your reason, kept with the record", value="TEXT"),
+            WHY,
             Option("snapshot-file", "as in exec", value="PATH", many=True),
             Option("snapshot-cmd", "as in exec", value="NAME::CMD", many=True),
             Option("no-snapshot-of", "as in exec", value="PATH", many=True),
