@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import queue
 from dataclasses import replace
 
@@ -106,8 +105,9 @@ def test_one_that_does_not_fire_is_told_to_be_lost(guard, told, watch):
     watch.look(run)
     next_of(told)
     guard.clock.now_s += 120 + countdown.OVERDUE_S + 1
-    stages = itertools.takewhile(lambda one: one.state == "waiting", iter(lambda: next_of(told), None))
-    assert all(one.seconds_left >= 0 for one in stages)
+    last = next(one for one in iter(lambda: next_of(told), None) if one.state != countdown.WAITING)
+    assert (last.state, last.seconds_left) == (countdown.LOST, 0)
+    assert "is not watched any more" in last.text
     assert countdown.as_object(run, guard)["state"] == "lost"
     assert watch.now() == ()
 

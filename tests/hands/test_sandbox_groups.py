@@ -18,6 +18,7 @@ from guard.hands.sandbox import Sandbox, cgroup, missing
 from guard.hands.sandbox.cgroup import RunGroups, find_groups, version_1, version_2
 from guard.hands.sandbox.kernel import probe
 from guard.hands.targets.local import LocalTarget
+from tests.waiting import until
 
 BOTH = frozenset({"memory", "pids"})
 HERE = find_groups()
@@ -194,8 +195,7 @@ class TestVersionTwo:
         child = subprocess.Popen(["bash", "-c", "read -r; sleep 820 & sleep 820"], stdin=subprocess.PIPE)
         group.take(child.pid)
         child.stdin.close()
-        while len(pathlib.Path(folder, "cgroup.procs").read_text().split()) < 3:
-            time.sleep(0.005)
+        until(lambda: len(pathlib.Path(folder, "cgroup.procs").read_text().split()) == 3, "what it starts")
         group.end()
         assert child.wait(30) == -9
         assert not os.path.exists(folder)

@@ -11,10 +11,10 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
+
+from tests.waiting import until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE_S = 60.0
 SYSTEMD = "/lib/systemd/systemd"
 NEEDED = (SYSTEMD, "/usr/bin/dbus-daemon", "/usr/sbin/sshd", "/usr/bin/nsenter", "/usr/sbin/iptables")
 KEY = "/root/.ssh/box"
@@ -150,13 +150,3 @@ class Box:
             os.rmdir(folder)
         subprocess.run(["umount", self._tree], check=True)
         os.rmdir(self._tree)
-
-
-def until(found, what: str):
-    """What `found` returns once it is true."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        if value := found():
-            return value
-        time.sleep(0.1)
-    raise AssertionError(f"waited in vain for {what}")

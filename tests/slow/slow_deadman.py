@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.slow.box import KEY, ROOT, Box, until
+from tests.slow.box import KEY, ROOT, Box
+from tests.waiting import until
 
 CUTS = "iptables -A INPUT -p tcp --dport 22 -j DROP"
 HARMLESS = "iptables -A INPUT -p tcp --dport 2299 -j DROP"
