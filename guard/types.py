@@ -363,26 +363,31 @@ BUILTIN = Policy()
 class Facts(Value):
     """Frozen answers to the read-only questions that a command raises. They raise a level, never lower it."""
 
-    __slots__ = ("real_paths", "kinds", "unanswered")
+    __slots__ = ("real_paths", "kinds", "unanswered", "listed")
     real_paths: "Mapping[str, str]"
     """Path as written (absolute) → path after following links."""
     kinds: "Mapping[str, str]"
     """Real path → `file` · `dir` · `device` · `fifo` · `socket` · `absent`."""
     unanswered: "frozenset[str]"
     """Names that were asked about and of which nothing could be told: what they are is unknown, not harmless."""
+    listed: "Mapping[str, tuple[str, ...]]"
+    """Pattern as written (absolute) → real paths of what bash makes of it."""
 
     def __init__(
         self,
         real_paths: "Mapping[str, str] | None" = None,
         kinds: "Mapping[str, str] | None" = None,
         unanswered: "Iterable[str]" = (),
+        listed: "Mapping[str, tuple[str, ...]] | None" = None,
     ) -> None:
         self.real_paths = real_paths or {}
         self.kinds = kinds or {}
         self.unanswered = frozenset(unanswered)
+        self.listed = listed or {}
 
     def __hash__(self) -> int:
-        return hash((tuple(sorted(self.real_paths.items())), tuple(sorted(self.kinds.items())), self.unanswered))
+        told = (self.real_paths, self.kinds, self.listed)
+        return hash((*(tuple(sorted(answers.items())) for answers in told), self.unanswered))
 
 
 NO_FACTS = Facts()

@@ -6,7 +6,6 @@ left out silently. The same request binds to the same digest until something tha
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import stat
@@ -17,9 +16,10 @@ from guard.bound import Binding, canonical
 from guard.errors import CannotRun
 from guard.hands.ambient import POINTERS, ambient_of
 from guard.hands.environment import PASSED, PATH, build_environment
+from guard.hands.listing import escaped, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from guard.types import Assessment, Policy, Request
 
@@ -272,29 +272,19 @@ class _Inputs:
         return [real, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns]
 
     def _glob(self, pattern: str, with_content: bool) -> object:
-        if "[[" in pattern or "\\" in pattern or any(mark in pattern for mark in ("@(", "+(", "?(", "*(", "!(")):
+        found = listing(self._placed_pattern(pattern), MOST_LISTED)
+        if not found.whole:
             self.unbound.append(f"{pattern}: what it lists")
             return ["not listed"]
-        names = sorted(_listed(self._placed_pattern(pattern)))
-        if len(names) > MOST_LISTED:
-            self.unbound.append(f"{pattern}: what it lists beyond {MOST_LISTED} names")
-            return ["too many"]
         if not with_content:
-            return [len(names), hashlib.sha256(canonical(names)).hexdigest()]
-        contents = [[name, self._file(name) if not os.path.isdir(name) else "folder"] for name in names]
-        return [len(names), hashlib.sha256(canonical(contents)).hexdigest()]
+            return [len(found.names), hashlib.sha256(canonical(list(found.names))).hexdigest()]
+        contents = [[name, self._file(name) if not os.path.isdir(name) else "folder"] for name in found.names]
+        return [len(found.names), hashlib.sha256(canonical(contents)).hexdigest()]
 
     def _placed_pattern(self, pattern: str) -> str:
         if pattern.startswith("~/"):
-            pattern = glob.escape(self._home) + pattern[1:]
-        return pattern if pattern.startswith("/") else os.path.join(glob.escape(self._cwd), pattern)
-
-
-def _listed(pattern: str) -> Iterable[str]:
-    for number, name in enumerate(glob.iglob(pattern)):
-        yield name
-        if number >= MOST_LISTED:
-            return
+            pattern = escaped(self._home) + pattern[1:]
+        return os.path.join(escaped(self._cwd), pattern)
 
 
 def _is_system(real: str) -> bool:

@@ -6,19 +6,17 @@ many names) is a fact as well: what was not looked at may be anything, and whoev
 
 from __future__ import annotations
 
-import errno
-import glob
 import os
 import stat
 import threading
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from guard.hands.environment import home
+from guard.hands.listing import NOTHING_THERE, UNTOLD, escaped, listing
 from guard.types import NO_FACTS, Facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from guard.types import Assessment
 
@@ -26,9 +24,6 @@ _MOST_LISTED = 4_096
 """Names of one pattern that are looked at."""
 _PATIENCE_S = 2.0
 """A stat on a dead network mount never returns; after this long the question is dropped."""
-
-_NOTHING_THERE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP))
-"""Nobody gets behind these, whatever their rights are (path_resolution(7))."""
 
 _KINDS = (
     (stat.S_ISREG, "file"),
@@ -54,7 +49,7 @@ def facts_for(assessment: Assessment, cwd: str, *, own_paths: Iterable[str] = ()
     if not wanted:
         return NO_FACTS
     # Ours come first: without them the rest says less.
-    told = _Told([*own_paths, *wanted], cwd, frozenset(own_paths))
+    told = _Told([*own_paths, *wanted], cwd, frozenset(own_paths), getattr(assessment, "patterns", {}))
     asking = threading.Thread(target=told.ask, daemon=True, name="facts")
     asking.start()
     asking.join(_PATIENCE_S)
@@ -64,12 +59,16 @@ def facts_for(assessment: Assessment, cwd: str, *, own_paths: Iterable[str] = ()
 class _Told:
     """Answers as they come. One thread asks; the other takes what is there when its patience ends."""
 
-    def __init__(self, wanted: list[str], cwd: str, ours: frozenset[str]) -> None:
+    def __init__(
+        self, wanted: list[str], cwd: str, ours: frozenset[str], patterns: Mapping[str, tuple[str, ...]]
+    ) -> None:
         self._wanted = wanted
         self._ours = ours
         self._cwd = cwd
         self._real_paths: dict[str, str] = {}
         self._kinds: dict[str, str] = {}
+        self._patterns = patterns
+        self._listed: dict[str, tuple[str, ...]] = {}
         self._answered: set[str] = set()
 
     def ask(self) -> None:
@@ -87,27 +86,37 @@ class _Told:
         """The answers that are there, and for what there is none."""
         # In this order: what counts as answered has its answer in the copies.
         answered = self._answered.copy()
-        return Facts(self._real_paths.copy(), self._kinds.copy(), [n for n in self._wanted if n not in answered])
+        unanswered = [name for name in self._wanted if name not in answered]
+        return Facts(self._real_paths.copy(), self._kinds.copy(), unanswered, self._listed.copy())
 
     def _tell(self, name: str) -> bool:
         """Whether the answer is whole."""
-        path = _written(name, self._cwd)
-        self._real_paths[name] = self._look(path)
-        if not any(char in name for char in "*?["):
-            return True
-        home = path[: len(path) - len(name) + 1] if name.startswith("~") else ""
-        names = list(islice(glob.iglob(path), _MOST_LISTED + 1))
-        for found in names[:_MOST_LISTED]:
-            key = "~" + found[len(home) :] if home and found.startswith(home) else found
-            self._real_paths[key] = self._look(found)
-        return len(names) <= _MOST_LISTED
+        self._real_paths[name] = self._look(_written(name, self._cwd))
+        if name.startswith("~"):
+            # The text of a quoted one is the same, and then it is a name like any other.
+            self._listed[name] = (self._look(os.path.join(self._cwd, name)),)
+        patterns = self._patterns.get(name)
+        if patterns is not None:
+            wholes = [self._list(name, pattern) for pattern in patterns]
+            return all(wholes)
+        if any(char in name for char in "*?["):
+            # A name that bash does not list; the program that gets it may list it by rules of its own.
+            self._list(name, name)
+        return True
+
+    def _list(self, name: str, pattern: str) -> bool:
+        found = listing(_written(pattern, self._cwd, pattern=True), _MOST_LISTED) if pattern else UNTOLD
+        for one in found.names:
+            self._real_paths[one] = real = self._look(one)
+            self._listed[name] = (*self._listed.get(name, ()), real)
+        return found.whole
 
     def _look(self, path: str) -> str:
         real = os.path.realpath(path)
         try:
             mode = os.lstat(real).st_mode
         except OSError as error:
-            if error.errno not in _NOTHING_THERE:
+            if error.errno not in NOTHING_THERE:
                 raise
             self._kinds[real] = "absent"
         else:
@@ -115,10 +124,10 @@ class _Told:
         return real
 
 
-def _written(name: str, cwd: str) -> str:
+def _written(name: str, cwd: str, *, pattern: bool = False) -> str:
     """The name as a path, nothing taken out of it: which file `..` leads to is the kernel's business."""
-    if name == "~" or name.startswith("~/"):
-        return home() + name[1:]
-    if name.startswith("~"):
-        return os.path.expanduser(name)
-    return os.path.join(cwd, name)
+    user = name.partition("/")[0]
+    folder = home() if user == "~" else os.path.expanduser(user) if user.startswith("~") else user
+    if folder != user:
+        return (escaped(folder) if pattern else folder) + name[len(user) :]
+    return os.path.join(escaped(cwd) if pattern else cwd, name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import glob
 import os
 import stat
 import struct
@@ -21,6 +20,7 @@ from guard.hands.contents import impossible
 from guard.hands.entries import children, inside, seen
 from guard.hands.environment import home
 from guard.hands.files import Folder, Located, Unsafe, Walker, join, xattrs_of
+from guard.hands.listing import escaped, listing
 from guard.metadata import SETTABLE_FLAGS
 from guard.quoting import quoted
 from guard.saved import DIRECTORY, FILE, SYMLINK, Limits, Node
@@ -41,19 +41,20 @@ _NO_FLAGS = frozenset((errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSY
 CAPABILITY = "security.capability"
 SET_ID = stat.S_ISUID | stat.S_ISGID
 MOST_LINKS = 40
+MOST_LISTED = 100_000
+"""Names of one pattern; with more of them nothing that it lists is saved."""
 
 
-def listed(pattern: str) -> list[str]:
-    """What bash makes of a pattern; nothing where its patterns say more than ours do."""
-    if "[[" in pattern or "\\" in pattern or any(mark in pattern for mark in ("@(", "+(", "?(", "*(", "!(")):
-        return []
-    return sorted(glob.iglob(pattern.replace("[^", "[!")))
+def listed(pattern: str) -> tuple[str, ...]:
+    """What bash makes of a pattern; nothing where that cannot be told exactly."""
+    found = listing(pattern, MOST_LISTED)
+    return found.names if found.whole else ()
 
 
 def below_home(path: str, *, pattern: bool) -> str:
     """The path with a leading `~` as the folder that it stands for."""
     if path == "~" or path.startswith("~/"):
-        return (glob.escape(home()) if pattern else home()) + path[1:]
+        return (escaped(home()) if pattern else home()) + path[1:]
     return path
 
 
@@ -78,9 +79,9 @@ class MetadataLooker:
         path = below_home(path, pattern=wanted.pattern)
         if not path.startswith("/"):
             raise impossible(path, "is not an absolute path")
-        names = [path]
+        names: tuple[str, ...] = (path,)
         if wanted.pattern:
-            names = listed(path) or [path] * os.path.lexists(path)
+            names = listed(path)
             if not names:
                 self.unsaved.append(f"what {path} lists is not saved")
         for name in names:

@@ -40,6 +40,10 @@ def _only_shows(name: str, value: str) -> bool:
     return name in PAGER_VARIABLES and value in ("cat", "", "/bin/cat", "/usr/bin/cat")
 
 
+_SAME_LOCALE = ("C.UTF-8", "C.utf8")
+"""What a command has by itself (`guard.hands.environment`)."""
+
+
 def note_assignment(judge: "Judge", assign: "Assign", *, passed: bool = False) -> None:
     """`NAME=value`, before a command, by itself or in a declaration; `passed`: programs get it."""
     name = assign.name
@@ -63,6 +67,9 @@ def note_variable(judge: "Judge", name: str, word: "Word | None", span: "Span", 
     elif name in AMBIENT_VARIABLES:
         note_pointer(judge, name, values_of(judge, word) if word is not None else None, span)
     elif name in WITH_FILES or name.startswith("LC_"):
+        if name not in ("TZ", "LANGUAGE") and value not in _SAME_LOCALE:
+            # What stands before a command counts for the patterns in the texts that the command runs, if any.
+            judge.lists_otherwise |= 1 if passed else 2
         _note_files(judge, name, values_of(judge, word) if word is not None else None, span)
     elif name in HARMLESS_VARIABLES:
         return
@@ -100,6 +107,7 @@ def note_declaration(judge: "Judge", node: "Declare") -> None:
     )
     for assign in node.assigns:
         judge.assign(assign, passed=exports)
+        judge.lists_otherwise |= 2 * (judge.lists_otherwise & 1)
     names = {assign.name for assign in node.assigns}
     judge.bound |= names
     if node.keyword not in ("export", "readonly"):

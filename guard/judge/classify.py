@@ -5,6 +5,7 @@ from guard.judge.engine import Judge
 from guard.judge.evaluation import note_evaluation_across
 from guard.judge.policy import decide, profile_of
 from guard.judge.shell.parse import hidden_control, parse
+from guard.judge.touches import INCOMPLETE
 from guard.types import (
     BUILTIN,
     LEVELS,
@@ -78,11 +79,18 @@ class Judged(Assessment):
 
     def _planned(self) -> "list[tuple[str, str]]":
         """What is saved before it runs: files, and states that are none."""
+        plan = list(dict.fromkeys(self._judge.plan))
         if self.level == Level.R0:
-            return list(dict.fromkeys(self._judge.plan))
+            return plan
         from guard.judge.states import states
 
-        return list(dict.fromkeys([*self._judge.plan, *states(self._judge)]))
+        if any(kind.endswith("-glob") for kind, _ in plan):
+            from guard.judge.facts import lists_otherwise
+
+            if lists_otherwise(self._judge):
+                self._judge.flags.add(INCOMPLETE)
+                plan = [(kind, name) for kind, name in plan if not kind.endswith("-glob")]
+        return list(dict.fromkeys([*plan, *states(self._judge)]))
 
     @property
     def cuts(self) -> "tuple[Cut, ...]":
@@ -147,6 +155,13 @@ class Judged(Assessment):
         from guard.judge.facts import questions
 
         return questions(self._judge)
+
+    @property
+    def patterns(self) -> "dict[str, tuple[str, ...]]":
+        """Which of `questions` bash lists, and by which patterns (`guard.judge.facts`)."""
+        from guard.judge.facts import patterns
+
+        return patterns(self._judge)
 
 
 def check(

@@ -53,7 +53,7 @@ class Judge:
         "trusted_bin", "running",
         "scripts", "texts",
         "remote_plain", "inside", "calls", "ran", "fed", "lists", "pipe", "pipes", "away", "rules", "lowered", "bound",
-        "pointing", "loops", "found", "told",
+        "pointing", "loops", "found", "told", "patterns", "lists_otherwise",
     )  # fmt: skip
 
     def __init__(
@@ -121,6 +121,11 @@ class Judge:
         of a plan item's kind, path); None: not told."""
         self.told: Mapping[str, str] = {}
         """What paths really are, where that was asked (`guard.judge.facts`)."""
+        self.patterns: dict[str, dict[str | None, None]] = {}
+        """Names that bash makes of what lies in a folder → the patterns that it lists for them, None for one that
+        cannot be told."""
+        self.lists_otherwise = 0
+        """What changes what patterns list: 1 in texts that a command runs, 2 in this one."""
         self.lowered = False
         """A user's rule took a finding down, so the level has to be worked out again at the end."""
 
@@ -327,6 +332,18 @@ class Judge:
     def places(self, path: str) -> "list[str]":
         """The path as written, made absolute against every folder that the text can be in."""
         return paths.places(path, self.cwds)
+
+    def listed_places(self, value: str, pattern: "str | None") -> "list[tuple[str, str | None]]":
+        """`places` of a word that globs, each with the pattern that bash lists for it; these are remembered."""
+        places = self.places(value)
+        told: list[str | None] = [None] * len(places)
+        if pattern is not None:
+            found = paths.places(pattern, [paths.escaped(cwd) if cwd != "*" else cwd for cwd in self.cwds])
+            if len(found) == len(places):
+                told = [None if place.startswith("*/") else place for place in found]
+        for place, one in zip(places, told, strict=True):
+            self.patterns.setdefault(place, {})[one] = None
+        return list(zip(places, told, strict=True))
 
     # -- simple commands --------------------------------------------------------------------------------------
 

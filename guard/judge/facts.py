@@ -3,6 +3,7 @@
 from guard.judge import landing, paths
 from guard.judge.apart import OWN_NETWORK, network_question
 from guard.judge.levels import R1, R2, R3
+from guard.judge.values import spellings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,32 @@ _MAKE_ONLY = frozenset(("mkdir", "touch", "mkfifo", "mktemp"))
 _PUT_INTO = frozenset(("cp", "mv", "install", "ln", "gcp", "gmv"))
 """What they put into a folder has the last name of what is put there."""
 _VALUE_OPTIONS = frozenset(("-m", "-o", "-g", "-S", "--mode", "--owner", "--group", "--suffix"))
+_OTHER_SHELLS = frozenset(
+    [
+        "sh",
+        "dash",
+        "ash",
+        "zsh",
+        "ksh",
+        "ksh93",
+        "mksh",
+        "lksh",
+        "pdksh",
+        "rbash",
+        "yash",
+        "posh",
+        "fish",
+        "csh",
+        "tcsh",
+        "busybox",
+        "toybox",
+        "su",
+        "script",
+    ]
+)
+"""Patterns in their texts have other rules than bash's, and each has its own."""
+_NAMING = frozenset(("read", "mapfile", "readarray", "getopts"))
+_BASH_OPTIONS = ("-O", "+O", "-o", "+o", "-f", "+f", "--posix", "--rcfile", "--init-file")
 _RECURSIVE = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chcon", "restorecon"))
 
 
@@ -36,7 +63,10 @@ def questions(judge: "Judge") -> "tuple[str, ...]":
     for ran in judge.ran:
         if ran.name == "nsenter" and (place := network_question(ran)):
             asked.update(dict.fromkeys((place, OWN_NETWORK)))
-        if ran.level < R1 or ran.away:
+        if ran.away:
+            continue
+        _patterns(judge, ran)
+        if ran.level < R1:
             continue
         named = [place for value in _values(ran) for place in judge.places(value)]
         asked.update(dict.fromkeys(place for place in named if place.startswith(("/", "~"))))
@@ -45,6 +75,42 @@ def questions(judge: "Judge") -> "tuple[str, ...]":
         if len(asked) >= MAX_QUESTIONS:
             break
     return tuple(asked)[:MAX_QUESTIONS]
+
+
+def patterns(judge: "Judge") -> "dict[str, tuple[str, ...]]":
+    """The names among the questions that bash makes of what lies in a folder → the patterns that it lists for them.
+
+    In a pattern a backslash takes the meaning of what is behind it; one that cannot be told is "".
+    """
+    questions(judge)
+    otherwise = lists_otherwise(judge)
+    return {
+        name: tuple("" if one is None or otherwise else one for one in found) for name, found in judge.patterns.items()
+    }
+
+
+def lists_otherwise(judge: "Judge") -> bool:
+    """Whether patterns may list something else than what bash makes of them by itself: in another locale, with other
+    options, or in another shell."""
+    if judge.lists_otherwise & 2 or not _OTHER_SHELLS.isdisjoint(judge.programs):
+        return True
+    if judge.lists_otherwise and judge.texts:
+        return True
+    for ran in judge.ran:
+        values = [word.value or "" for word in ran.words[1:]] if ran.name in _NAMING or ran.name == "bash" else ()
+        starts = _BASH_OPTIONS if ran.name == "bash" else ("LC_", "LANG")
+        if any(value.startswith(starts) for value in values):
+            return True
+    return False
+
+
+def _patterns(judge: "Judge", ran: "Ran") -> None:
+    """Remembers what bash lists for a command's words, and for what stands behind `name=` in them."""
+    for word in ran.words[1:]:
+        for value, pattern in (spellings_of(judge, word) or ()) if word.globs else ():
+            judge.listed_places(value, pattern)
+            if "=" in value:
+                judge.listed_places(value.partition("=")[2], None if pattern is None else pattern.partition("=")[2])
 
 
 def apply(judge: "Judge", facts: "Facts") -> None:
@@ -254,7 +320,7 @@ def _link_targets(judge: "Judge", ran: "Ran") -> "list[str]":
 
 def _reals(facts: "Facts", name: str) -> "list[str]":
     """What a name leads to; for a pattern also what it lists. A name of which nothing is told (`*`) is no pattern."""
-    found = [facts.real_paths.get(name, name)]
+    found = [facts.real_paths.get(name, name), *facts.listed.get(name, ())]
     if name.strip("*?") and any(char in name for char in "*?["):
         found += [real for key, real in facts.real_paths.items() if key != name and paths.glob_match(name, key)]
     return found

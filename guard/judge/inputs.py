@@ -6,6 +6,7 @@ named here without need costs a second question at worst; one that is forgotten 
 """
 
 from guard.judge import paths
+from guard.judge.facts import lists_otherwise
 from guard.judge.families import PROGRAMS
 from guard.judge.levels import R0, R2
 from guard.judge.program import MOST_FOLDERS, lookup
@@ -202,11 +203,13 @@ class _Inputs:
         elif word.value is None:
             self.add("unbound", f"{self.shown(word)}: told only when it runs")
         elif word.globs:
-            for place in self.judge.places(word.value):
-                if place.startswith("*/") and not word.value.startswith("*"):
+            for place, listed in self.judge.listed_places(word.value, word.patterns.get(0, word.value)):
+                if place.startswith("*/"):
                     self.add("unbound", f"{word.value}: in a folder that the text does not tell")
+                elif listed is None or lists_otherwise(self.judge):
+                    self.add("unbound", f"{word.value}: what it lists")
                 else:
-                    self.add("glob", place)
+                    self.add("glob", listed)
 
     def shown(self, word: "Word") -> str:
         """The word as the text has it where that can be told, else with its unknown pieces as `*`."""

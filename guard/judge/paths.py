@@ -180,6 +180,13 @@ def _globbed(pattern: str) -> bool:
     return any(char in pattern for char in "*?[")
 
 
+def escaped(text: str) -> str:
+    """The shell pattern that means exactly this text, where it does not stand in brackets."""
+    for char in "\\*?[":
+        text = text.replace(char, "\\" + char)
+    return text
+
+
 def glob_match(pattern: str, name: str) -> bool:
     """Whether a shell pattern of `*`, `?` and `[…]` (read as any one character) can name this."""
     star = mark = -1

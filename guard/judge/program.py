@@ -151,7 +151,11 @@ class Call:
             judge.flags.add(INCOMPLETE)
         else:
             whole = name[: len(name) - len(instead_of)] + ending
-            judge.plan.extend(("file", place) for place in judge.places(whole))
+            places = judge.places(whole)
+            if any(place.startswith("*/") for place in places):
+                judge.flags.add(INCOMPLETE)
+            else:
+                judge.plan.extend(("file", place) for place in places)
 
     def peer(self, host: str, port: int, protocol: str) -> None:
         """Talks to this host; makes the decision depend on whether a person named it (law 10)."""

@@ -5,6 +5,11 @@ STRANGE_MODES = frozenset(
      "compat43", "compat44")
 )  # fmt: skip
 """Options of bash under which a text means something else than what is read here (bash(1), set and shopt)."""
+LISTING_MODES = frozenset(
+    ("noglob", "posix", "dotglob", "extglob", "failglob", "globasciiranges", "globskipdots", "globstar", "nocaseglob",
+     "nullglob")
+)  # fmt: skip
+"""Options under which a pattern lists something else (bash(1), set and shopt)."""
 EVALUATING = frozenset(
     ("declare", "typeset", "readonly", "export", "local", "let", "test", "[", "read", "mapfile", "readarray", "printf",
      "unset", "wait", "getopts", "builtin", "command")

@@ -3,7 +3,7 @@
 from guard.judge import paths
 from guard.judge.landing import may_be_critical, note_place, taken_away
 from guard.judge.levels import R1, R2, R3
-from guard.judge.values import listed_of, values_of
+from guard.judge.values import listed_of, spellings_of, values_of
 
 INCOMPLETE = "names-unknown"
 """Flag: not everything that changes is in the plan, because the text does not tell its name or its folder."""
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 def read_path(judge: "Judge", word: "Word", span: "Span") -> None:
     """A file whose content is read."""
     values = values_of(judge, word)
+    if word.globs:
+        for value, pattern in spellings_of(judge, word) or ():
+            judge.listed_places(value, pattern)
     for value in values if values is not None else [word.shape]:
         for place in judge.places(value):
             kind = paths.device(place) if place.startswith(("/dev", "/proc", "/sys")) else ""
@@ -69,12 +72,29 @@ def write_path(
             return
         values = [shape]
         level = max(level, R2)
+    lists = {} if not word.globs else {
+        place: one
+        for value, pattern in spellings_of(judge, word) or ()
+        for place, one in judge.listed_places(value, pattern)
+    }  # fmt: skip
     for value in values:
-        for place in judge.places(value):
-            _write_place(judge, place, span, by, level, deletes, saves)
+        places = judge.places(value)
+        if any(place.startswith("*/") for place in places):
+            # It may be any of these files, and one of them nobody knows: a copy of another one is no way back.
+            judge.flags.add(INCOMPLETE)
+            saves = ""
+            level = max(level, R2)
+            text = f"writes a file in a folder that the text does not tell ({by})"
+            judge.note(R2, "path.dynamic", text, span, "law 2")
+        for place in places:
+            _write_place(judge, place, span, by, level, deletes, saves, lists.get(place, place))
 
 
-def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, deletes: bool, saves: str) -> None:
+def _write_place(
+    judge: "Judge", place: str, span: "Span", by: str, level: int, deletes: bool, saves: str,
+    listed: "str | None",
+) -> None:  # fmt: skip
+    """`listed`: the place as bash lists it, None where that cannot be told."""
     kind = paths.device(place) if place.startswith(("/dev", "/proc", "/sys")) else ""
     if kind == "harmless" and not deletes:
         if place in ("/dev/null", "/dev/full", "/dev/zero"):
@@ -104,7 +124,8 @@ def _write_place(judge: "Judge", place: str, span: "Span", by: str, level: int, 
         what = "removes" if deletes else "writes"
         judge.note(level, "path.delete" if deletes else "path.write", f"{what} {place} ({by})", span, "docs/judging.md")
     judge.effects.append(("delete" if deletes else "write", place))
-    if place.startswith("*/") or (not saves.endswith("-glob") and any(char in place for char in "*?[")):
+    by_pattern = saves.endswith("-glob")
+    if place.startswith("*/") or listed is None or (not by_pattern and any(char in place for char in "*?[")):
         judge.flags.add(INCOMPLETE)
     elif saves:
-        judge.plan.append((saves, place))
+        judge.plan.append((saves, listed if by_pattern else place))

@@ -1,5 +1,6 @@
 """What a word can stand for: the literal values that the text itself gives to the variables in it."""
 
+from guard.judge.paths import escaped
 from guard.judge.shell.syntax import Expansion, Word
 from guard.judge.variables import KNOWN_ENVIRONMENT
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 MAX_ALTERNATIVES = 16
 """A command is judged for each combination of literal values that its variables can have, up to this many."""
+_GLOBS = frozenset("*?[")
+_IN_BRACKETS = frozenset("]!^-:.=")
 MAX_NESTING = 24
 """Commands inside commands (bash -c in ssh in sudo …), and variables inside variables, beyond this are opaque."""
 
@@ -39,6 +42,41 @@ def values_of(judge: "Judge", word: Word) -> "list[str] | None":
         if len(results) > MAX_ALTERNATIVES:
             return None
     return results
+
+
+def spellings_of(judge: "Judge", word: Word) -> "list[tuple[str, str | None]] | None":
+    """All values that the text allows for a word (at most 16), each with the pattern that it is for bash.
+
+    In the pattern a backslash takes the meaning of what is quoted; None where the text does not tell it.
+    """
+    if word.value is not None:
+        return [(word.value, word.patterns.get(0, word.value))]
+    results: list[tuple[str, str | None]] = [("", None if -1 in word.patterns else "")]
+    for at, part in enumerate(word.parts):
+        if isinstance(part, str):
+            options: list[tuple[str, str | None]] = [(part, word.patterns.get(at, part))]
+        else:
+            values = _values_of_variable(judge, part.name) if part.kind in ("var", "param") and part.name else None
+            if values is None:
+                return None
+            before = "".join(piece for piece in word.parts[:at] if isinstance(piece, str)).rpartition("/")[2]
+            options = [(one, _as_pattern(one, quoted=part.quoted, inside="[" in before)) for one in values]
+        results = [
+            (value + more, None if pattern is None or other is None else pattern + other)
+            for value, pattern in results
+            for more, other in options
+        ]
+        if len(results) > MAX_ALTERNATIVES:
+            return None
+    return results
+
+
+def _as_pattern(value: str, *, quoted: bool, inside: bool) -> "str | None":
+    """What the value of a variable is in a pattern; `inside`: brackets may be open there."""
+    if not quoted:
+        # Versions of bash differ in what a backslash does there.
+        return None if "\\" in value else value
+    return None if inside and not _IN_BRACKETS.isdisjoint(value) else escaped(value)
 
 
 def listed_of(judge: "Judge", word: Word) -> "tuple[Word, ...] | None":
@@ -100,20 +138,17 @@ def versions_of(judge: "Judge", words: "Sequence[Word]") -> "list[list[Word]]":
     """The command with literal variables put in: one version for each combination of values."""
     versions: list[list[Word]] = [[]]
     for word in words:
-        values = values_of(judge, word) if word.value is None else None
-        if values is None:
+        spellings = spellings_of(judge, word) if word.value is None else None
+        if spellings is None:
             for version in versions:
                 version.append(word)
             continue
         grown: list[list[Word]] = []
-        for value in values:
+        for value, pattern in spellings:
             if word.splits:
-                pieces = [
-                    Word(word.span, piece, (), word.quoted, False, any(char in piece for char in "*?["))
-                    for piece in value.split()
-                ]
+                pieces = _split(word, value, pattern)
             else:
-                pieces = [Word(word.span, value, (), True)]
+                pieces = [Word(word.span, value, (), True, False, word.globs, patterns={0: pattern})]
             grown.extend([*version, *pieces] for version in versions)
         if len(grown) > MAX_ALTERNATIVES:
             for version in versions:
@@ -121,3 +156,14 @@ def versions_of(judge: "Judge", words: "Sequence[Word]") -> "list[list[Word]]":
         else:
             versions = grown
     return [version for version in versions if version]
+
+
+def _split(word: Word, value: str, pattern: "str | None") -> "list[Word]":
+    """The words that an unquoted value falls into."""
+    pieces = value.split()
+    found = []
+    for piece in pieces:
+        # Which part of the pattern belongs to which word is told where there is one, or where nothing is quoted.
+        own = pattern if len(pieces) == 1 else piece if pattern == value else None
+        found.append(Word(word.span, piece, (), word.quoted, False, not _GLOBS.isdisjoint(piece), patterns={0: own}))
+    return found

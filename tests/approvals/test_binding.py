@@ -175,9 +175,9 @@ def test_glob_for_a_program_that_obeys_binds_the_contents_too(work):
 def test_what_cannot_be_held_is_said(work):
     os.mkfifo(work / "pipe")
     (work / "tree").mkdir()
-    found = bound(work, ("file", "pipe"), ("file", "tree"), ("glob", "[[:alpha:]]*"), ("unbound", "https://x/"))
+    found = bound(work, ("file", "pipe"), ("file", "tree"), ("glob", "[[=a=]]*"), ("unbound", "https://x/"))
     text = "\n".join(found.unbound)
-    for part in ("pipe says", "what lies in", "[[:alpha:]]*: what it lists", "https://x/"):
+    for part in ("pipe says", "what lies in", "[[=a=]]*: what it lists", "https://x/"):
         assert part in text
     assert differences(found, bound(work, ("file", "pipe")))[-1] == "what is not bound"
 

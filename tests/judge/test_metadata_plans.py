@@ -22,7 +22,7 @@ WHOLE = {
     "chmod 600 {a,b}": ["meta /srv/w/a", "meta /srv/w/b"],
     "chmod 600 ./*.conf": ["meta-glob /srv/w/*.conf"],
     "chmod -R 600 /srv/x*": ["meta-tree-glob /srv/x*"],
-    'D=/srv; chmod 600 "$D"/*.conf': ["meta /srv/*.conf", "meta-glob /srv/*.conf"],
+    'D=/srv; chmod 600 "$D"/*.conf': ["meta-glob /srv/*.conf"],
     "for f in a b; do chmod 600 $f; done": ["meta /srv/w/a", "meta /srv/w/b"],
     "cd /tmp && chmod 600 f": ["meta /srv/w/f", "meta /tmp/f"],
     "sudo chmod 600 f": ["meta /srv/w/f"],

@@ -162,7 +162,9 @@ def test_a_pattern_saves_what_bash_would_list(tmp_path, snapshots):
     assert [os.path.basename(node.path) for node in snapshots.load(saved).nodes] == ["a.conf", "b.conf"]
 
     looked = capture([PlanItem("meta-glob", f"{tmp_path}/*.nothing")], is_secret=never)
-    assert looked.unsaved == (f"what {tmp_path}/*.nothing lists is not saved",)
+    assert (looked.unsaved, looked.nodes) == ((), ())
+    looked = capture([PlanItem("meta-glob", f"{tmp_path}/[[=a=]]*")], is_secret=never)
+    assert looked.unsaved == (f"what {tmp_path}/[[=a=]]* lists is not saved",)
 
 
 def test_other_names_of_a_file_are_no_obstacle_and_follow(tmp_path, snapshots):

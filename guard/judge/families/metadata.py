@@ -8,7 +8,7 @@ from guard.judge.levels import R2, R3
 from guard.judge.options import Grammar
 from guard.judge.program import Call, Program
 from guard.judge.touches import INCOMPLETE
-from guard.judge.values import listed_of, values_of
+from guard.judge.values import listed_of, spellings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,9 +191,10 @@ def plan_metadata(call: Call, word: "Word", part: str, *, tree: bool = False) ->
         for more, name in judge.found[1]:
             if tree and more.startswith("-tree-links"):
                 judge.flags.add(INCOMPLETE)  # a link that is met leads to a whole tree elsewhere
-            _plan(call, part + (more if more.startswith("-tree") or not tree else f"-tree{more}"), name)
+            ending = more if more.startswith("-tree") or not tree else f"-tree{more}"
+            _plan(call, part + ending, judge.places(name))
         return
-    values = values_of(judge, word)
+    values = spellings_of(judge, word)
     if values is None:
         listed = listed_of(judge, word)
         if listed is None:
@@ -202,12 +203,17 @@ def plan_metadata(call: Call, word: "Word", part: str, *, tree: bool = False) ->
         for each in listed or ():
             plan_metadata(call, each, part, tree=tree)
         return
-    for value in values:
+    for value, pattern in values:
         if not word.globs:
-            _plan(call, kind, value)
+            _plan(call, kind, judge.places(value))
         if word.globs or any(char in value for char in "*?["):
             # A value of a variable may be a pattern or a name; a name that looks like one lists itself at least.
-            _plan(call, f"{kind}-glob", value)
+            told = judge.listed_places(value, pattern)
+            if any(one is None for _, one in told):
+                judge.flags.add(INCOMPLETE)
+                call.effect("privilege", value)
+            else:
+                _plan(call, f"{kind}-glob", [one for _, one in told if one is not None])
 
 
 def _is_named(call: Call, word: "Word") -> bool:
@@ -227,14 +233,16 @@ def _is_told(call: Call, word: "Word") -> bool:
     return prefix == found[0] and (bool(prefix) or not any(name.startswith("-") for _, name in found[1]))
 
 
-def _plan(call: Call, kind: str, value: str) -> None:
+def _plan(call: Call, kind: str, places: "list[str]") -> None:
     judge = call.judge
-    for place in judge.places(value):
+    # It may be any of these, and one nobody knows: what another one was like brings nothing back.
+    unknown = any(not place.startswith(("/", "~")) for place in places)
+    if unknown:
+        judge.flags.add(INCOMPLETE)
+    for place in places:
         call.effect("privilege", place)
-        if place.startswith(("/", "~")):
+        if not unknown:
             judge.plan.append((kind, place))
-        else:
-            judge.flags.add(INCOMPLETE)
 
 
 _WALK = "-R,--recursive -H -L -P --preserve-root --no-preserve-root "

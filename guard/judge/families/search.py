@@ -181,9 +181,18 @@ def below(
     if not told or any(value in ("-L", "-follow", "-files0-from") for value in values):
         return None
     kind = "-tree" if _meets_no_links(values) else "-tree-links"
-    starts = [(word.value or "", "-glob" if word.globs else "") for word in paths] or [(".", "")]
     # Told against the folders of now: an action of -execdir runs elsewhere.
-    return _prefix(paths), [(kind + ending, place) for start, ending in starts for place in judge.places(start)]
+    found = [] if paths else [(kind, place) for place in judge.places(".")]
+    for word in paths:
+        value = word.value or ""
+        if word.globs:
+            listed = judge.listed_places(value, word.patterns.get(0, value))
+            if any(one is None for _, one in listed):
+                return None
+            found += [(f"{kind}-glob", one or "") for _, one in listed]
+        else:
+            found += [(kind, place) for place in judge.places(value)]
+    return _prefix(paths), found
 
 
 def prints(judge: "Judge", args: "Sequence[Word]") -> "tuple[str, list[tuple[str, str]]] | None":

@@ -3,7 +3,7 @@
 from guard.judge.levels import R2, R3
 from guard.judge.program import Call, Program
 from guard.judge.rules import custom, many, table
-from guard.judge.shellwords import STRANGE_MODES
+from guard.judge.shellwords import LISTING_MODES, STRANGE_MODES
 from guard.judge.variables import dangerous
 
 TYPE_CHECKING = False
@@ -191,6 +191,8 @@ def _set(call: Call) -> None:
         letters = value[1:]
         if value[0] == "-" and set(letters) - _MODE_LETTERS - {"o"}:
             call.note(R2, "shell.mode", f"{value} gives words another meaning", word, "law 2")
+        if "f" in letters:
+            call.judge.lists_otherwise |= 2
         mode = words.pop(0) if "o" in letters and words else None
         if mode is not None:
             _mode(call, mode)
@@ -202,12 +204,16 @@ def _set(call: Call) -> None:
 def _mode(call: Call, word: "Word") -> None:
     if word.value is None:
         call.opaque("a mode that the text does not tell", word, "shell.mode")
+    elif word.value in LISTING_MODES:
+        call.judge.lists_otherwise |= 2
     elif word.value in STRANGE_MODES:
         call.note(R2, "shell.mode", f"{word.value} gives words another meaning", word, "law 2")
 
 
 def _shopt(call: Call) -> None:
     options = [word for word in call.args if word.value is None or word.value.startswith("-")]
+    if any("u" in (word.value or "u") for word in options) and any(word.value in LISTING_MODES for word in call.args):
+        call.judge.lists_otherwise |= 2
     if all(word.value is not None and "s" not in word.value for word in options):
         return
     for word in call.args:

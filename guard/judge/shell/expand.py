@@ -5,7 +5,7 @@ that no node covers makes the word opaque. What an expansion is `substitutions` 
 """
 
 from guard.judge.shell.quoting import Quoting
-from guard.judge.shell.scanning import BLANKS, EXPANSIONS, unmark
+from guard.judge.shell.scanning import BLANKS, EXPANSIONS, folder_of_tilde, unmark
 from guard.judge.shell.syntax import Expansion, Node, Opaque, Script, Word
 from guard.judge.shell.words import SAFE, braces
 
@@ -76,7 +76,7 @@ class WordReader:
         """The word or (after brace expansion) words that neighbouring grammar nodes make up."""
         first, last = group[0].start_byte, group[-1].end_byte
         text = self.source[first:last]
-        if not text.translate(None, SAFE):
+        if not text.translate(None, SAFE) and (text[:1] != b"~" or folder_of_tilde(text) is None):
             return [Word((first, last), text.decode("utf-8", "replace"))]
         return self._scan(first, last, self._expansions_of(group), pattern=pattern)
 
@@ -122,21 +122,33 @@ class WordReader:
         if not known:
             if scan.brace:
                 return self._braced(scan)
-            return [Word(span, None, tuple(parts), quoted, scan.splits, globs)]
+            return [Word(span, None, tuple(parts), quoted, scan.splits, globs, patterns=scan.patterns)]
         value = "".join(part for part in parts if isinstance(part, str))
         if scan.brace:
             spread = braces(value)
             if spread is None:
                 return [Word(span, None, (unmark(value), Expansion("glob", "", False)), quoted, True, globs)]
+            if globs and scan.patterns:
+                return self._with_patterns(scan, spread)
             return [Word(span, item, (), quoted, False, globs) for item in spread if item or quoted]
-        return [Word(span, value, (), quoted, False, globs)]
+        return [Word(span, value, (), quoted, False, globs, patterns=scan.patterns)]
+
+    def _with_patterns(self, scan: Quoting, spread: "list[str]") -> "list[Word]":
+        """The words of braces in which something is quoted that a pattern would take for more than itself."""
+        patterns: list[str] | None = braces(scan.patterns[0] or "") if 0 in scan.patterns else None
+        if patterns is None or len(patterns) != len(spread):
+            return [Word((scan.start, scan.end), item, (), True, False, True, patterns={0: None}) for item in spread]
+        pairs = zip(spread, patterns, strict=True)
+        return [Word((scan.start, scan.end), item, (), True, False, True, patterns={0: more}) for item, more in pairs]
 
     def _braced(self, scan: Quoting) -> "list[Word]":
         """The words of a text with braces and expansions."""
         span, quoted, globs = (scan.start, scan.end), scan.quoted, scan.globs
         words = self._spread(scan.parts, scan.open_name)
         if words is not None:
-            return [Word(span, None, tuple(more), quoted, scan.splits, globs) for more in words]
+            # Which piece is where after that is not followed up.
+            patterns: dict[int, str | None] = {-1: None} if scan.patterns else {}
+            return [Word(span, None, tuple(more), quoted, scan.splits, globs, patterns=patterns) for more in words]
         where = (scan.start, min(scan.start + 2, scan.end))
         scan.opaque.append(Opaque(where, "shell.unread", "a name or number of words that braces make"))
         rest = (*map(unmark, (part for part in scan.parts if isinstance(part, str))),)

@@ -320,7 +320,7 @@ class _Reader(RedirectReader):
                     continue
                 first, last = only.start_byte, only.end_byte
                 text = source[first:last]
-                if not text.translate(None, SAFE):
+                if not text.translate(None, SAFE) and text[:1] != b"~":
                     made_words.append(Word((first, last), text.decode("utf-8", "replace")))
                     continue
             made_words.extend(self.words(group))

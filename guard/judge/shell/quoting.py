@@ -4,7 +4,15 @@ The grammar says where expansions are; a character of one that no node covers ma
 here: what an expansion is the reader tells that asks.
 """
 
-from guard.judge.shell.scanning import AFTER_DOLLAR, BLANKS, NAMES, ansi_end, char_size, plain_variable
+from guard.judge.shell.scanning import (
+    AFTER_DOLLAR,
+    BLANKS,
+    NAMES,
+    ansi_end,
+    char_size,
+    folder_of_tilde,
+    plain_variable,
+)
 from guard.judge.shell.syntax import Expansion, Node, Opaque
 from guard.judge.shell.words import CLOSE, COMMA, OPEN, ansi_c
 
@@ -18,6 +26,7 @@ _STARS = b"*?["
 _BRACES = b"{,}"
 _BREAKS = b" \t\n;&|<>()"
 _IN_PATTERNS = b"|()<> \t"
+_MEANS_MORE = frozenset("*?[]\\!^-:.=")
 _ENDS_DOUBLE = b'$`"\\'
 _SPECIAL = frozenset(bytes((BACKSLASH, DOLLAR, BACKTICK, QUOTE, DOUBLE)) + _STARS + _BRACES + _BREAKS)
 
@@ -28,6 +37,7 @@ class Quoting:
     __slots__ = (
         "source", "start", "at", "end", "nodes", "next_node", "pattern", "heredoc", "whole",
         "parts", "buffer", "quoted", "splits", "globs", "brace", "open_name", "loose_dollar", "opaque", "in_double",
+        "marks", "patterns",
     )  # fmt: skip
 
     def __init__(
@@ -57,11 +67,17 @@ class Quoting:
         """A dollar sign that bash leaves alone, outside of quotes."""
         self.opaque: list[Node] = []
         self.in_double = heredoc
+        self.marks: list[int] = []
+        """Which pieces of the buffer are quoted and would mean more in a pattern."""
+        self.patterns: dict[int, str | None] = {}
+        """`Word.patterns`."""
 
     def read(self, expansion: "Callable[[Any, bool], Expansion]") -> None:
         """Reads to the end; `expansion` tells what a node is, given whether it stands in double quotes."""
         source, end, nodes = self.source, self.end, self.nodes
         count = len(nodes)
+        if source[self.at : self.at + 1] == b"~" and not self.heredoc:
+            self._tilde()
         while self.at < end:
             at = self.at
             if self.next_node < count and nodes[self.next_node].start_byte <= at:
@@ -104,8 +120,33 @@ class Quoting:
 
     def _flush(self) -> None:
         if self.buffer:
+            if self.marks:
+                self.patterns[len(self.parts)] = self._as_pattern()
+                self.marks = []
             self.parts.append("".join(self.buffer))
             self.buffer = []
+
+    def _as_pattern(self) -> str:
+        """The buffer with a backslash before each quoted character that a pattern would take for more than itself."""
+        out: list[str] = []
+        inside = False
+        for at, piece in enumerate(self.buffer):
+            marked = at in self.marks
+            for char in piece:
+                if char == "/":
+                    inside = False
+                elif marked and (char in "*?[\\" or (inside and char in "]!^-:.=")):
+                    out.append("\\")
+                elif char == "[":
+                    inside = True
+                out.append(char)
+        return "".join(out)
+
+    def _literal(self, text: str) -> None:
+        """Quoted text."""
+        if not _MEANS_MORE.isdisjoint(text):
+            self.marks.append(len(self.buffer))
+        self.buffer.append(text)
 
     def _node(self, node: "Any", expansion: "Callable[[Any, bool], Expansion]") -> None:
         self.next_node += 1
@@ -134,13 +175,20 @@ class Quoting:
         if following == 0x0A:
             self.at = at + 2
         elif (self.in_double and following not in _ENDS_DOUBLE) or (self.heredoc and following == DOUBLE):
-            self.buffer.append("\\")
+            self._literal("\\")
             self.at = at + 1
         else:
             self.quoted = True
             stop = at + 1 + char_size(following)
-            self.buffer.append(source[at + 1 : stop].decode("utf-8", "replace"))
+            self._literal(source[at + 1 : stop].decode("utf-8", "replace"))
             self.at = stop
+
+    def _tilde(self) -> None:
+        """`~+`, `~-` and `~2`: folders that the shell itself knows (bash(1), "Tilde Expansion")."""
+        known = folder_of_tilde(self.source[self.at : self.end])
+        if known is not None:
+            self.parts.append(Expansion("var" if known[1] else "param", known[1], True))
+            self.at += known[0]
 
     def _dollar(self) -> None:
         source, at, end = self.source, self.at, self.end
@@ -152,7 +200,7 @@ class Quoting:
                 self._fault(at, "a quoted string that is not plain text")
                 self.at = min(stop + 1, end)
                 return
-            self.buffer.append(value)
+            self._literal(value)
             self.quoted = True
             self.at = stop + 1
         elif following == DOUBLE and not self.in_double:
@@ -184,7 +232,11 @@ class Quoting:
         stop = at + 1
         while stop < end and source[stop] not in ends:
             stop += 1
-        self.buffer.append(source[at:stop].decode("utf-8", "replace"))
+        text = source[at:stop].decode("utf-8", "replace")
+        if self.in_double:
+            self._literal(text)
+        else:
+            self.buffer.append(text)
         self.at = stop
 
     def _special(self, char: int) -> None:
@@ -217,6 +269,6 @@ class Quoting:
         if stop < 0:
             self._fault(at, "a quote that does not end")
             stop = self.end
-        self.buffer.append(self.source[at + 1 : stop].decode("utf-8", "replace"))
+        self._literal(self.source[at + 1 : stop].decode("utf-8", "replace"))
         self.quoted = True
         self.at = stop + 1

@@ -69,6 +69,21 @@ def runs_something(text: bytes) -> bool:
     return False
 
 
+def folder_of_tilde(text: bytes) -> "tuple[int, str] | None":
+    """How long a prefix such as `~+` at the beginning of a word is, and the variable that it stands for.
+
+    "" for an entry of the stack of folders. None where `~` is something else: a home, or a name.
+    """
+    prefix = text.partition(b"/")[0]
+    if prefix == b"~+":
+        return 2, "PWD"
+    if prefix == b"~-":
+        return 2, "OLDPWD"
+    if prefix[1:].lstrip(b"+-").isdigit() and len(prefix.lstrip(b"~+-")) >= len(prefix) - 2:
+        return len(prefix), ""
+    return None
+
+
 def plain_variable(source: bytes, at: int, end: int) -> int:
     """Where `$name`, `$1`, `$?` or `${name}` at this place ends; 0 when it is anything that could run something."""
     if at + 1 >= end:

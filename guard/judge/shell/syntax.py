@@ -25,10 +25,13 @@ class Expansion:
         """What bash executes to work the value out."""
 
 
+NO_PATTERNS: "dict[int, str | None]" = {}
+
+
 class Word:
     """One word of a command, with what the text tells about the value that the program will get."""
 
-    __slots__ = ("span", "value", "parts", "quoted", "splits", "globs", "appended")
+    __slots__ = ("span", "value", "parts", "quoted", "splits", "globs", "appended", "patterns")
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class Word:
         splits: bool = False,
         globs: bool = False,
         appended: bool = False,
+        patterns: "dict[int, str | None]" = NO_PATTERNS,
     ) -> None:
         self.span = span
         self.value = value
@@ -53,6 +57,9 @@ class Word:
         """Holds an unquoted glob character; `value` then is the pattern."""
         self.appended = appended
         """Not in the text: operands that a wrapper adds, such as xargs input."""
+        self.patterns = patterns
+        """Index of a literal piece (0 for `value`) → the piece as a pattern, where quotes make that another text: what
+        is quoted has a backslash before it. None: that cannot be told."""
 
     @property
     def prefix(self) -> str:
