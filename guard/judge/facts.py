@@ -187,8 +187,7 @@ def _one(
         judge.note(R3, "path.device-write", f"{name} is a device ({real})", span, "law 1")
     elif kind == "delete" and real != name and landing.last_name(real) == landing.last_name(name):
         # A link above it leads there: what has another name there is a link itself, and only that goes.
-        if level := landing.taken_away(real):
-            landing.note_place(judge, real, f"{name} leads elsewhere: moves or removes", span, level)
+        landing.note_places(judge, [real], f"{name} leads elsewhere: moves or removes", span)
     elif real != name and paths.critical(real):
         judge.note(R2, "path.critical-link", f"{name} leads to {real}, a critical file", span, "law 7")
     if real != name and paths.own(real, own):

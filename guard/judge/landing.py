@@ -73,16 +73,18 @@ def _is_one_of(parts: "list[str]", known: str) -> bool:
 def note_taken(call: "Call", word: "Word", what: str, least: int = R2) -> None:
     """Raises the level of a command that takes away or replaces what a word names, to `least` or not at all."""
     value = call.value(word)
-    for place in call.judge.places(value if value is not None else word.shape):
-        level = taken_away(place)
-        if level >= least:
-            note_place(call.judge, place, what, word.span, level)
+    if value is not None:
+        note_places(call.judge, [value], what, word.span, least)
 
 
-def note_place(judge: "Judge", place: str, what: str, span: "Span", level: int) -> None:
-    """The reason that `note_taken` gives, for one absolute path that is `taken_away`."""
-    stands = "which the system cannot run without" if taken_away(place) == R3 else "in which critical files lie"
-    judge.note(level, "path.critical-parent", f"{what} {place}, {stands}", span, "docs/judging.md")
+def note_places(judge: "Judge", values: "Iterable[str]", what: str, span: "Span", least: int = R2) -> None:
+    """The same for paths as the text has them, of which nothing is unknown but what a pattern lists."""
+    for value in values:
+        for place in judge.places(value):
+            level = taken_away(place)
+            if level >= least:
+                stands = "which the system cannot run without" if level == R3 else "in which critical files lie"
+                judge.note(level, "path.critical-parent", f"{what} {place}, {stands}", span, "docs/judging.md")
 
 
 def note_put(call: "Call", folder: str, names: "Iterable[str]", word: "Word | None" = None) -> None:

@@ -1,7 +1,7 @@
 """Files that a command reads and writes, each by the rules of its path."""
 
 from guard.judge import paths
-from guard.judge.landing import may_be_critical, note_place, taken_away
+from guard.judge.landing import may_be_critical, note_places
 from guard.judge.levels import R1, R2, R3
 from guard.judge.values import listed_of, spellings_of, values_of
 
@@ -72,6 +72,8 @@ def write_path(
             return
         values = [shape]
         level = max(level, R2)
+    elif deletes:
+        note_places(judge, values, "moves or removes", span)
     lists = {} if not word.globs else {
         place: one
         for value, pattern in spellings_of(judge, word) or ()
@@ -115,8 +117,6 @@ def _write_place(
         judge.note(R2 if terminal else R3, "path.device-write", f"overwrites a device ({place})", span, "law 1")
     elif place.startswith(("/proc/", "/sys/")):
         judge.note(R2, "path.kernel", f"changes the running kernel ({place})", span, "proc(5)")
-    elif deletes and (gone := taken_away(place)):
-        note_place(judge, place, "moves or removes", span, max(level, gone))
     elif paths.critical(place) or (any(char in place for char in "*?[") and may_be_critical(place)):
         what = "removes" if deletes else "changes"
         judge.note(max(level, R2), "path.critical", f"{what} a critical file ({place})", span, "docs/judging.md")
