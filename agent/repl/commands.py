@@ -13,7 +13,7 @@ from agent.repl.by_hand import approve, roll_back
 from agent.repl.goals import goal_of
 from agent.repl.record import record_of
 from agent.repl.world import Clear, Copy, Leave, Pursue, Say
-from capabilities.going_back import newest_change
+from capabilities.going_back import in_short, newest_change
 from dialogue.confirm import APPROVED
 from guard.errors import UsageError
 
@@ -147,11 +147,14 @@ def _rollback(talk: Talk, words: str) -> Iterator[Effect]:
         if newest is None:
             raise UsageError("nothing that ran can be taken back", not_done="nothing was changed", hint="/executions")
         words = newest.id
-        yield Say(f"the newest change that can be taken back: {words}  {' '.join(newest.command.split())[:100]}")
+        yield Say(f"the newest change that is not back yet: {words}  {in_short(newest)}")
     done = roll_back(words, talk.world.guard, talk.confirm, cwd=talk.world.cwd, session=talk.opened.id)
     lines = [f"rollback of {words}: {done['status']}"]
-    for row in done.get("results") or done.get("paths") or ():
-        lines.append("  " + " ".join(str(row[name]) for name in ("outcome", "action", "path", "why") if row.get(name)))
+    for row in done.get("results") or ():
+        lines.append("  " + " ".join(str(row[name]) for name in ("result", "action", "path", "text") if row.get(name)))
+    if not done.get("results"):
+        lines += [f"  in the way, changed since: {name}" for name in done["conflicts"]]
+        lines += [f"  differs and cannot be put back: {name}" for name in done["not_saved"]]
     lines += [f"  {note}" for note in done.get("notes") or ()]
     if done.get("next"):
         lines.append(f"next: {done['next']}")

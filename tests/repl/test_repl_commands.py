@@ -201,6 +201,34 @@ def test_rollback_without_an_id_takes_the_newest_change_that_is_not_back_yet(sea
     assert "nothing that ran can be taken back" in one.shown()
 
 
+def test_rollback_without_an_id_says_what_is_in_the_way_and_takes_no_older_change_instead(seat):
+    one = seat({"text": "never asked"})
+    for command in ("touch older", "echo ours > newer"):
+        one.asked(f"!{command}")
+        one.answer("yes")
+        one.pump()
+    newer = Path(one.world.cwd, "newer")
+    newer.write_text("theirs\n")
+    one.say("/rollback")
+    newest = one.desk.transcript.tools[-1].execution
+    assert f"not back yet: {newest}  echo ours > newer" in one.shown()
+    assert f"inthewaychangedsince:{newer}" in re.sub(r"[\s,]", "", one.shown()) and "--leave-conflicts" in one.shown()
+    assert newer.read_text() == "theirs\n" and Path(one.world.cwd, "older").exists()
+
+
+def test_what_was_taken_back_is_not_offered_again_though_its_file_was_changed_since(seat):
+    one = seat({"text": "never asked"})
+    for command in ("touch older", "echo ours > newer"):
+        one.asked(f"!{command}")
+        one.answer("yes")
+        one.pump()
+    one.asked("/rollback")
+    one.answer("yes")
+    one.pump()
+    Path(one.world.cwd, "newer").write_text("by hand\n")
+    assert nothing_named(one.world.guard).hint.endswith("takes back the newest change: touch older")
+
+
 def test_approve_asks_about_what_this_conversation_left_waiting(seat):
     call = {"tool": "ops_exec", "arguments": {"command": "touch made"}}
     one = seat({"calls": [call]}, {"text": "It waits."}, {"calls": [call]}, {"text": "Made."})
