@@ -70,6 +70,7 @@ def run(
     Raises:
         BadCommand, UnknownTarget, CwdGone, NeedsTerminal: the request is malformed.
         CannotRun, SandboxUnavailable: the surroundings are broken. Nothing ran.
+        StateDamaged: it is more than a read, and the log was cut. Nothing ran.
     Effects: for a read two log entries (begin, end); else one kept request.
     """
     core.require_command(request.command)
@@ -79,6 +80,8 @@ def run(
     decision = assessment.decision
     if not _is_final(assessment):
         core.require_unattended(assessment)
+    if assessment.level > Level.R0:
+        guard.ledger.require_log()
     act = Act(request, assessment, guard, save, cancel, on_output, on_begin)
     if decision.verdict == Verdict.RUN:
         return Ran(assessment, act.read(timeout_s) if assessment.level == Level.R0 else act.change())
@@ -117,6 +120,7 @@ def change_file(
 
     core.require_target(request.target)
     require_cwd(request.cwd)
+    guard.ledger.require_log()
     looked = edit.look(request, path, guard)
     if _is_final(looked.assessment):
         asked = request.replace(command=looked.assessment.command, kind=RequestKind.FILE_CHANGE)

@@ -319,7 +319,7 @@ def _judged(
     from guard.hands.facts import facts_for
 
     # Looked at for each request: a stop has to reach shells that run for days.
-    policy = guard.policy.replace(frozen=guard.ledger.frozen_note())
+    policy = guard.policy.replace(frozen=guard.ledger.stop())
 
     def judge(**facts: object) -> Assessment:
         return core.check_file_change(

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import core
-from guard.types import NO_FACTS, RequestKind
+from guard.types import NO_FACTS, Level, RequestKind
 
 if TYPE_CHECKING:
     from acting.world import Guard
@@ -19,8 +19,7 @@ def assess(request: Request, guard: Guard) -> Assessment:
         raise ValueError("a file change is no command: change_file")
     from guard.hands.facts import facts_for
 
-    # Looked at for each request: a stop has to reach shells that run for days.
-    policy = guard.policy.replace(frozen=guard.ledger.frozen_note())
+    policy = guard.policy.replace(frozen="")
     # A folder named by a link is judged as where it leads: `..` goes up from there.
     folder = os.path.realpath(request.cwd)
 
@@ -35,6 +34,12 @@ def assess(request: Request, guard: Guard) -> Assessment:
             **facts,  # type: ignore[arg-type]
         )
 
-    first = judge()
-    facts = facts_for(first, folder, own_paths=policy.own_paths)
-    return first if facts is NO_FACTS else judge(facts=facts)
+    found = judge()
+    facts = facts_for(found, folder, own_paths=policy.own_paths)
+    if facts is not NO_FACTS:
+        found = judge(facts=facts)
+    # Looked at for each request: a stop has to reach shells that run for days. It concerns no read.
+    if found.level > Level.R0 and (why := guard.ledger.stop()):
+        policy = policy.replace(frozen=why)
+        found = judge(facts=facts)
+    return found

@@ -122,8 +122,8 @@ def _state(guard: execution.Guard) -> Iterator[Check]:
             f"nobody knows how these runs ended, and they hold up what touches the same: {ids}",
             "look at the machine, then: opsx resolve e-… --done | --not-done",
         )
-    if guard.policy.frozen:
-        yield Check("records", WARN, f"everything above R0 is stopped: {guard.policy.frozen}", "opsx thaw")
+    if frozen := guard.policy.frozen or ledger.stop():
+        yield Check("records", WARN, f"everything above R0 is stopped: {frozen}", "opsx thaw")
     if sick is None:
         whose = ", the records of everybody who becomes root here" if location.is_roots_own() else ""
         yield Check("records", OK, f"{path} can be written{whose}")

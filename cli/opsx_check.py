@@ -34,7 +34,7 @@ def main(parsed: Parsed) -> int:
 
         raise UsageError("--lines goes with --batch", hint=parsed.help_line())
     command = command_of(parsed)
-    assessment = core.check(
+    assessment = surroundings.judged(
         command,
         cwd=surroundings.cwd(parsed.value("cwd")),
         actor=surroundings.actor(),
@@ -83,7 +83,7 @@ def _batch(parsed: Parsed, policy: Policy, enforcement: "Enforcement") -> int:
         try:
             text = raw.removesuffix(b"\n").decode("utf-8", "surrogateescape")
             command = text if parsed.flag("lines") else _command_in(text, json)
-            assessment = core.check(command, cwd=cwd, actor=actor, enforcement=enforcement, policy=policy)
+            assessment = surroundings.judged(command, cwd=cwd, actor=actor, enforcement=enforcement, policy=policy)
             row = check_object(assessment)
         except GuardError as failure:
             row = {"line": number, "error": failure.as_json()}

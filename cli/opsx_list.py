@@ -46,7 +46,7 @@ def main(parsed: Parsed) -> int:
 
 def _parts(guard: Guard) -> Iterator[tuple[str, list[str]]]:
     ledger = guard.ledger
-    frozen = guard.policy.frozen
+    frozen = guard.policy.frozen or ledger.stop()
     yield "everything above R0 is stopped (opsx thaw)", [safe(frozen)] if frozen else []
     dead_men = [countdown.in_short([armed], guard) for armed in countdown.waiting(guard)]
     yield "is taken back by itself unless it is confirmed", dead_men

@@ -8,7 +8,11 @@ import os
 import stat
 
 from guard.errors import CwdGone, StateError
-from guard.types import NO_ENFORCEMENT, Enforcement, Mode, Policy
+from guard.types import NO_ENFORCEMENT, Enforcement, Level, Mode, Policy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from guard.types import Assessment
 
 _CACHE = "enforcement"
 _CACHE_FORMAT = "2"
@@ -85,6 +89,28 @@ def policy(*, read_only: bool = False) -> Policy:
         keeping=settings.keeping or FOREVER,
         fault=settings.fault,
     )
+
+
+def judged(command: str, *, cwd: str, actor: str, enforcement: Enforcement, policy: Policy) -> "Assessment":
+    """What `core.check` says; for more than a read with what the state folder's log says about a stop, too.
+
+    The policy of this process knows the note of a stop alone, which is all that a read needs.
+    """
+    import core
+
+    found = core.check(command, cwd=cwd, actor=actor, enforcement=enforcement, policy=policy)
+    if found.level == Level.R0 or policy.frozen:
+        return found
+    from guard.ledger import location
+    from guard.ledger.stop import stop_of
+
+    try:
+        why = stop_of(location.state_path())
+    except StateError:
+        return found  # no passwd entry: there is no state that could say anything
+    if not why:
+        return found
+    return core.check(command, cwd=cwd, actor=actor, enforcement=enforcement, policy=policy.replace(frozen=why))
 
 
 def bring_state() -> None:

@@ -168,6 +168,10 @@ class HeadSink(Protocol):
         """
         ...
 
+    def newest(self, state: str) -> int:
+        """Number of the newest entry of which a head was kept; 0 when none was or it cannot be told. Never raises."""
+        ...
+
 
 class Store(Protocol):
     """What the state folder keeps. `guard.ledger.store.Ledger` is the real one."""

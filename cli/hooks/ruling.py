@@ -6,7 +6,6 @@ count. What needs a person goes to `ops_exec`, or to the host's own question; wh
 
 import os
 
-import core
 from cli.hooks import hosts, places
 from cli.hooks.hosts import Answer, Host
 from guard.errors import BadCommand, StateError, UsageError
@@ -126,7 +125,11 @@ class _Shell:
         return self._ask_a_person(found)
 
     def _judged(self, text: str, enforcement: "Enforcement") -> "Assessment":
-        return core.check(text, cwd=self.cwd, actor=Actor.HOOK, enforcement=enforcement, policy=self.place.policy)
+        from cli import surroundings
+
+        return surroundings.judged(
+            text, cwd=self.cwd, actor=Actor.HOOK, enforcement=enforcement, policy=self.place.policy
+        )
 
     def _run(self, found: "Assessment", words: "list[str] | None", rewrites: bool) -> Answer:
         if rewrites:

@@ -23,6 +23,9 @@ _AUTHPRIV = 10
 READ_S = 60.0
 MOST_READ = 200_000
 """Heads that are read back, the newest first."""
+MOST_NEWEST = 1000
+NEWEST_S = 3.0
+"""For the newest of one state folder alone, which a writer waits for; other folders of this machine send too."""
 
 
 class SystemLog:
@@ -47,8 +50,17 @@ class SystemLog:
                 return ""
         return "; ".join(faults)
 
+    def newest(self, state: str) -> int:
+        """The newest entry of which the journal has a head; 0 when it has none, or cannot say in a few seconds."""
+        try:
+            return max(heads_sent(state, most=MOST_NEWEST, wait_s=NEWEST_S), default=0)
+        except CannotRun:
+            return 0
 
-def heads_sent(state: str, program: str = "journalctl") -> dict[int, str]:
+
+def heads_sent(
+    state: str, program: str = "journalctl", *, most: int = MOST_READ, wait_s: float = READ_S
+) -> dict[int, str]:
     """What the journal holds of this state folder: number of an entry → hash of its line.
 
     Only messages that the kernel says came from our uid or root's count.
@@ -65,9 +77,9 @@ def heads_sent(state: str, program: str = "journalctl") -> dict[int, str]:
         raise CannotRun("there is no journalctl here, so nothing can be compared", hint="opsx audit verify")
     fields = "OPSAGENT_STATE,OPSAGENT_SEQ,OPSAGENT_SHA256,_UID"
     argv = [found, "--quiet", "--no-pager", "--reverse", "-o", "json", f"--output-fields={fields}"]
-    argv += ["-n", str(MOST_READ), f"MESSAGE_ID={MESSAGE_ID}"]
+    argv += ["-n", str(most), f"MESSAGE_ID={MESSAGE_ID}"]
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=READ_S, check=False, env={"PATH": PATH}, cwd="/")
+        done = subprocess.run(argv, capture_output=True, timeout=wait_s, check=False, env={"PATH": PATH}, cwd="/")
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotRun(f"the journal cannot be read: {error}", hint="opsx audit verify") from error
     if done.returncode != 0:

@@ -20,6 +20,7 @@ from guard.ledger.records import Fold
 from guard.ledger.signed import KIND as SIGNING
 from guard.ledger.signed import change_of_signing, statement_sha256, text_of
 from guard.ledger.stamps import MOST_ANSWERS, require_ttl_and_uses
+from guard.ledger.stop import lost_of
 from guard.types import Actor, Level, Status, Verdict
 
 if TYPE_CHECKING:
@@ -275,6 +276,17 @@ class Answers:
             raise
         return self.frozen()
 
+    def restore_note(self, wait_s: float) -> None:
+        """Writes the note of a stop again that the log tells, so that shells which only look for it see it.
+
+        Raises: StateError.
+        """
+        with self.log.writer(wait_s), self.folder.root() as root:
+            (last,) = index.last_of(self.folder, [("frozen", "thawed")], small_log_bytes=self.small_log_bytes)
+            if last is not None and last["kind"] == "frozen":
+                note = str(last.get("reason") or "no reason was given")
+                self.folder.write_new(FROZEN_NAME, note.encode("utf-8", "replace") + b"\n", dir_fd=root)
+
     def thaw(self, *, actor: str = Actor.PERSON) -> bool:
         """Ends the stop; False when there was none. Only a person may, which the caller sees to. Raises StateError."""
         with self.log.writer() as writer, self.folder.root() as root:
@@ -386,19 +398,19 @@ class Answers:
 
 
 def frozen_of(folder: StateFolder, small_log_bytes: int) -> str:
-    """The note of the stop that holds, from its file or else from the log; "" when there is none. Raises StateError."""
+    """Why everything above R0 is stopped: the note, a lost head, or the log; "" when it is not. Raises StateError."""
     if note := frozen_note(folder.path):
         return note
     return standing(folder, small_log_bytes)[0]
 
 
 def standing(folder: StateFolder, small_log_bytes: int) -> tuple[str, Mapping[str, Any] | None]:
-    """The note of the stop that holds, and what was last said about the signer; one way through the log for both.
+    """Why everything above R0 is stopped, and what was last said about the signer; one way through the log for both.
 
     Raises StateError.
     """
     stop, signing = index.last_of(folder, (("frozen", "thawed"), (SIGNING,)), small_log_bytes=small_log_bytes)
-    why = frozen_note(folder.path)
+    why = frozen_note(folder.path) or lost_of(folder.path)
     if not why and stop is not None and stop["kind"] == "frozen":
         why = str(stop.get("reason") or "no reason was given")
     return why, signing

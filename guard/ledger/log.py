@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from guard.errors import StateDamaged, StateError
 from guard.ledger.formats import FORMAT, GENESIS, Entry, Malformed, decoded_entry, encoded, sha256_of
 from guard.ledger.segments import (
+    BEFORE_FIRST,
     LOG_FOLDER,
     Head,
     Line,
@@ -27,6 +28,7 @@ from guard.ledger.segments import (
     write_head,
 )
 from guard.ledger.state import is_full, read_up_to, state_error_of, write_all
+from guard.ledger.stop import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,6 +56,9 @@ LOCK_WAIT_S = 5.0
 
 COMMON_FIELDS = ("shell", "client", "call_id", "session", "actor", "uid")
 """Fields that every entry has, null when there is nothing to say."""
+
+HEAD_LOST = "head-lost"
+"""The code of a stop that the log made itself because entries may be gone from it."""
 
 _OWN_FIELDS = frozenset(("format", "seq", "at", "boot", "prev"))
 
@@ -204,14 +209,16 @@ class Writer:
     def _append(self, entries: Sequence[Entry], durable: bool) -> tuple[Place, ...]:
         tail = self.tail()
         # The first entry of a log is always waited for: it makes the head, whose absence is a finding ever after.
-        durable = durable or tail.last is None or self._bytes_behind_head(tail) > WAITING_BYTES
+        about_head = self._about_head(tail)
+        durable = durable or tail.last is None or bool(about_head) or self._bytes_behind_head(tail) > WAITING_BYTES
         first: list[Entry] = []
         torn = b""
         if tail.torn:
             torn, entry = self._set_aside(tail)
             first.append(entry)
-        if self._head.damaged or (self._head.place is None and tail.last is not None):
-            first.append({"kind": "notice", "code": "head-rebuilt", "text": "the head was missing or unreadable"})
+        first += about_head
+        if tail.last is None and self._head.place is None:
+            self._head = write_head(self._folder, self._log_fd, BEFORE_FIRST, self._head)
         is_new = tail.segment == 0 or tail.size >= self._segment_bytes
         segment, size = (tail.segment + 1, 0) if is_new else (tail.segment, tail.size)
         data, places = self._lines(tail.last, [*first, *entries], segment, size)
@@ -245,6 +252,26 @@ class Writer:
             with contextlib.suppress(OSError, StateError):
                 self._head = write_head(self._folder, self._log_fd, places[-1], self._head)
         return places[len(first) :]
+
+    def _about_head(self, tail: Tail) -> list[Entry]:
+        """What is to be recorded when the head is not what was written; a head that is lost stops everything above R0.
+
+        A crash can tear the slot that is being written. By then what it names is on the disk, so the log is longer than
+        the other slot says.
+        """
+        place = self._head.place
+        if tail.last is None or (place is not None and not self._head.damaged):
+            return []
+        if place is not None and place.seq != tail.last.seq:
+            return [{"kind": "notice", "code": "head-torn", "text": "a part of the head could not be read"}]
+        text = "the head was missing or unreadable"
+        newest = self._heads.newest(self._folder.path) if self._heads is not None else 0
+        if newest > tail.last.seq:
+            text += f"; the log ended at entry {tail.last.seq}, and the machine's log knows of entry {newest}"
+        elif newest:
+            text += f"; the machine's log knows of no entry after {newest}"
+        notice: Entry = {"kind": "notice", "code": "head-rebuilt", "text": text}
+        return [notice, {"kind": "frozen", "code": HEAD_LOST, "reason": LOST}]
 
     def _bytes_behind_head(self, tail: Tail) -> int:
         place = self._head.place
@@ -346,7 +373,8 @@ def head_of(folder: StateFolder) -> Place | None:
     """The last entry that is known to be on disk; None when that is not known. Never raises."""
     try:
         with folder.folder(LOG_FOLDER) as log_fd:
-            return read_head(folder, log_fd).place
+            place = read_head(folder, log_fd).place
+            return place if place is not None and place.seq else None
     except (StateError, OSError):
         return None
 
@@ -366,9 +394,10 @@ def _tail_of(folder: StateFolder, log_fd: int, head: Head) -> Tail:
     """Walks from the head (else from the start of the last segment) to the end, checking each line."""
     numbers = segment_numbers(log_fd)
     _require_all(folder, numbers)
-    last = head.place
+    last = head.place if head.place is not None and head.place.seq else None
     if last is None:
         if not numbers:
+            _require_no_more(folder, head, numbers)
             return Tail(None, 0, 0, 0)
         numbers, offset = numbers[-2:], 0
         # The last two: the last one may have been created right before a crash and be empty.
@@ -387,7 +416,15 @@ def _tail_of(folder: StateFolder, log_fd: int, head: Head) -> Tail:
             os.close(fd)
         if tail.torn and number != numbers[-1]:
             raise _damaged(folder, f"segment {number} has unreadable bytes at {tail.size}, and more follows")
+    if tail.last is None:
+        _require_no_more(folder, head, numbers)
     return tail
+
+
+def _require_no_more(folder: StateFolder, head: Head, numbers: Sequence[int]) -> None:
+    """A log without an entry never had one: its head says so, or neither it nor a segment is there yet."""
+    if head.damaged or (numbers and head.place is None):
+        raise _damaged(folder, "the log is empty, and its head cannot be read")
 
 
 def _require_all(folder: StateFolder, numbers: Sequence[int]) -> None:

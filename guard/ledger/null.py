@@ -107,6 +107,13 @@ class NullLedger:
         """No note can be read; nothing above R0 runs without records anyway."""
         return ""
 
+    def stop(self) -> str:
+        """As `frozen_note`."""
+        return ""
+
+    def require_log(self) -> None:
+        """Nothing to say: whatever would be recorded raises."""
+
     def keep_request(
         self,
         request: Request,

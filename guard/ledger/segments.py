@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from guard.ledger.formats import FORMAT, MAX_LINE_BYTES, Malformed, decoded, encoded, is_sha256, sha256_of
+from guard.ledger.formats import FORMAT, GENESIS, MAX_LINE_BYTES, Malformed, decoded, encoded, is_sha256, sha256_of
 from guard.ledger.state import read_up_to, state_error_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 LOG_FOLDER = "log"
 HEAD_NAME = "head"
 HEAD_SLOT_BYTES = 256
-"""Below a sector's 512, the unit that disks write whole."""
+"""Both slots lie in one sector of 512, the unit that disks write whole."""
+
 
 _CHUNK_BYTES = 1 << 18
 
@@ -40,6 +41,10 @@ class Place(NamedTuple):
     """Offset after its LF."""
 
 
+BEFORE_FIRST = Place(0, GENESIS, 0, 0, 0)
+"""What the head names before there is an entry: it is there first, so that a log without one has lost it."""
+
+
 class Line(NamedTuple):
     """A complete line as it stands on disk, not yet read as a record."""
 
@@ -54,7 +59,7 @@ class Head(NamedTuple):
     """What the head file says."""
 
     place: Place | None
-    """The newest valid slot; None when there is none."""
+    """The newest valid slot; None when there is none. Number 0 before the first entry."""
     slot: int
     """Which slot that is, 0 or 1; -1 when there is none."""
     exists: bool
@@ -151,8 +156,9 @@ def write_head(folder: StateFolder, log_fd: int, place: Place, head: Head) -> He
     slot = 1 - head.slot if head.slot >= 0 else 0
     fd = folder.open_file(HEAD_NAME, os.O_WRONLY | os.O_CREAT, dir_fd=log_fd)
     try:
-        os.pwrite(fd, _slot_of(place), slot * HEAD_SLOT_BYTES)
-        if not head.exists:
+        other = bytes(HEAD_SLOT_BYTES) if head.place is None else b""  # what cannot be read goes with the same write
+        os.pwrite(fd, _slot_of(place) + other, slot * HEAD_SLOT_BYTES)
+        if head.place is None:
             # Once durable, so that "no head" is a finding and never the trace of a power cut.
             os.fsync(fd)
             os.fsync(log_fd)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from guard.bound import NO_OPTIONS
-from guard.errors import Frozen, NotApproved, StateError
+from guard.errors import Frozen, NotApproved, StateDamaged, StateError
 from guard.ledger import index
 from guard.ledger.answers import Answers, standing
 from guard.ledger.approvals import KeptRequest, Requests
@@ -29,11 +29,12 @@ from guard.ledger.outputs import OutputFolder, OutputWriter
 from guard.ledger.packs import KEEP, KEEP_SLACK, Snapshots
 from guard.ledger.records import Fold
 from guard.ledger.retention import Retention
-from guard.ledger.segments import lines_from
+from guard.ledger.segments import LOG_FOLDER, lines_from
 from guard.ledger.shown import EXECUTIONS_LIMIT, Listing, Shown, unreadable_notes
 from guard.ledger.signed import change_of_signing
 from guard.ledger.stamps import Stamps
 from guard.ledger.state import StateFolder, is_full, state_error_of
+from guard.ledger.stop import cut_of, fault_of, stop_of
 from guard.ledger.verify import VerifyReport, verify
 from guard.types import Begun, Level, Recorded, Status
 
@@ -352,6 +353,26 @@ class Ledger:
     def frozen_note(self) -> str:
         """Why everything above R0 is stopped, by the note in the folder: one open(2), for each request."""
         return frozen_note(self.folder.path)
+
+    def stop(self) -> str:
+        """Why nothing above R0 may begin; "" when it may. For requests above R0: it looks into the log. Never raises.
+
+        A stop that the log tells and whose note is gone gets its note again.
+        """
+        why = stop_of(self.folder.path)
+        if why and not self.frozen_note() and not fault_of(self.folder.path):
+            with contextlib.suppress(StateError, OSError):
+                self.answers.restore_note(READ_BEGIN_WAIT_S)
+        return why
+
+    def require_log(self) -> None:
+        """Raises StateDamaged: the log was cut, or cannot be read, so that nothing above R0 can be recorded."""
+        if why := cut_of(self.folder.path):
+            raise StateDamaged(
+                why,
+                not_done="nothing was run",
+                hint=f"to begin a new log, move {self.folder.path}/{LOG_FOLDER} aside",
+            )
 
     @property
     def answers(self) -> Answers:

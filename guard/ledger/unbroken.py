@@ -39,6 +39,8 @@ def broken_after(folder: StateFolder, seqs: Iterable[int]) -> frozenset[int]:
     for line in lines_from(folder, _segment_of(folder, min(wanted))):
         if before is not None and f'"prev":"{sha256_of(before.raw)}"'.encode() not in line.raw:
             sound.clear()
+        if b'"code":"head-lost"' in line.raw:
+            sound.clear()  # what used it up may have stood before this
         if b'"kind":"approved"' in line.raw:
             seq = _seq_of(line, as_carried=True)
             if seq in wanted:

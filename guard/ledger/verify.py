@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from guard.errors import StateBusy, StateDamaged, StateUnwritable
-from guard.ledger.carried import CHECKPOINT
+from guard.ledger.carried import CHECKPOINT, record_of
 from guard.ledger.formats import GENESIS, Entry, Malformed, decoded_entry, sha256_of
+from guard.ledger.log import HEAD_LOST
 from guard.ledger.segments import LOG_FOLDER, Line, lines_of, open_segment, read_head, segment_numbers
 from guard.ledger.state import state_error_of
 
@@ -35,7 +36,7 @@ class Problem:
 
     code: str
     """log-missing · changed · unreadable · missing · out-of-order · segment-missing · cut · head-unreadable ·
-    head-missing · head-wrong"""
+    head-missing · head-wrong · head-lost"""
     seq: int
     """The first entry that it concerns; 0 when no number can be told."""
     segment: int
@@ -131,7 +132,9 @@ class _Walk:
         self._head = head
         self._sent = sent
         self._compared = 0
-        self._head_seen = head.place is None
+        self._head_seen = head.place is None or head.place.seq == 0
+        self._lost: tuple[int, Line] | None = None
+        """Number and line of the stop that a lost head made, until a person ended it."""
         self._problems: list[Problem] = []
         self._total = 0
         self._entries = 0
@@ -165,7 +168,11 @@ class _Walk:
             if self._torn > 0 and number != numbers[-1]:
                 self._found("unreadable", self._next_seq, number, end, f"{self._torn} bytes without a line end")
         self._judge_start(numbers[0] if numbers else 1)
-        self._judge_head()
+        self._judge_head(bool(numbers))
+        if self._lost is not None:
+            seq, line = self._lost
+            text = "the head was lost before this, and what it named may be gone; when you have looked: opsx thaw"
+            self._found("head-lost", seq, line.segment, line.start, text)
         if (newest := max(self._sent, default=0)) > self._last_seq:
             text = f"entry {newest} was kept elsewhere; the log ends at {self._last_seq}"
             self._found("cut", self._last_seq + 1, numbers[-1] if numbers else 0, 0, text)
@@ -205,6 +212,11 @@ class _Walk:
             self._compared += 1
             if known != digest:
                 self._found("changed", seq, line.segment, line.start, "not the entry whose hash was kept elsewhere")
+        record = record_of(entry)
+        if record["kind"] == "frozen" and record.get("code") == HEAD_LOST:
+            self._lost = seq, line
+        elif record["kind"] == "thawed":
+            self._lost = None
         if entry["kind"] == CHECKPOINT:
             self._anchors |= anchors_of(entry)
         if seq > self._next_seq:
@@ -238,7 +250,7 @@ class _Walk:
             self._found("missing", 1, first_segment, 0, f"entries 1 to {seq - 1} are not there")
         self._problems = (self._problems + later)[:PROBLEM_LIMIT]
 
-    def _judge_head(self) -> None:
+    def _judge_head(self, has_segment: bool) -> None:
         place = self._head.place
         if place is not None and place.seq > self._last_seq:
             text = f"the head names entry {place.seq}; the log ends at {self._last_seq}"
@@ -246,10 +258,11 @@ class _Walk:
         elif place is not None and not self._head_seen:
             text = f"the place that the head names for entry {place.seq} is not the start of a line"
             self._found("head-wrong", place.seq, place.segment, place.start, text)
-        if self._head.damaged or (place is None and self._head.exists):
+        # The head is there before the first segment; what a crash left of its making is empty.
+        if self._head.damaged or (place is None and self._head.exists and has_segment):
             self._found("head-unreadable", self._last_seq, 0, 0, "the head is not what was written")
-        elif place is None and self._last_seq:
-            self._found("head-missing", self._last_seq, 0, 0, "the log has entries and no head")
+        elif place is None and has_segment:
+            self._found("head-missing", self._last_seq, 0, 0, "the log has no head")
 
     def _found(self, code: str, seq: int, segment: int, offset: int, text: str) -> None:
         self._total += 1

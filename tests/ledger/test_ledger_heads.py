@@ -125,14 +125,41 @@ def test_log_that_was_written_anew_with_its_head_is_told_by_what_was_sent(tmp_pa
     sent = [fields(message) for message in received(places["journal"])]
     heads = {int(one["OPSAGENT_SEQ"]): one["OPSAGENT_SHA256"] for one in sent}
     ledger = written_anew(tmp_path)
-    assert ledger.verify().ok, "the chain alone cannot tell"
+    assert [problem.code for problem in ledger.verify().problems] == ["head-lost"], "the chain alone cannot tell more"
+    assert ledger.answers.thaw() and ledger.verify().ok
     report = ledger.verify(heads)
     assert [(problem.code, problem.seq) for problem in report.problems] == [("changed", 5), ("changed", 6)]
     assert report.first_bad_seq == 5
     with open(segment(tmp_path / "state"), "rb+") as file:
         file.truncate(0)
     os.unlink(tmp_path / "state" / "log" / "head")
-    assert [problem.code for problem in ledger.verify(heads).problems] == ["cut"]
+    assert [problem.code for problem in ledger.verify(heads).problems] == ["head-missing", "cut"]
+
+
+@pytest.mark.parametrize(
+    ("newest", "said"),
+    [
+        (9, "; the log ended at entry 4, and the machine's log knows of entry 9"),
+        (2, "; the machine's log knows of no entry after 2"),
+        (0, ""),
+    ],
+)
+def test_record_of_a_lost_head_says_what_the_machines_log_knows(tmp_path, newest, said):
+    class Sink:
+        def send(self, *_):
+            return ""
+
+        def newest(self, state):
+            assert state == str(tmp_path / "state")
+            return newest
+
+    ledger = ledger_in(tmp_path / "state", house=House(heads=Sink()))
+    for _ in range(2):
+        change(ledger)
+    os.unlink(tmp_path / "state" / "log" / "head")
+    read(ledger)
+    (notice,) = (entry for entry in ledger.entries() if entry.get("code") == "head-rebuilt")
+    assert notice["text"] == "the head was missing or unreadable" + said
 
 
 def journalctl(tmp_path, text, code=0):
@@ -152,6 +179,7 @@ def test_only_messages_of_ours_or_roots_about_this_folder_count(tmp_path):
     rows = [row(9, "newest"), row(9, "older"), row(8, "b", uid=0), row(7, "c", uid=4242), row(6, "d", state="/t")]
     rows += ["no json", "{}", row("x", "e"), json.dumps({"OPSAGENT_STATE": "/s", "OPSAGENT_SEQ": None})]
     assert heads_sent("/s", journalctl(tmp_path, "\n".join(rows))) == {9: "newest", 8: "b"}
+    assert heads_sent("/t", journalctl(tmp_path, "\n".join(rows))) == {6: "d"}
     with pytest.raises(CannotRun, match="cannot be read"):
         heads_sent("/s", journalctl(tmp_path, "", 1))
     with pytest.raises(CannotRun, match="no journalctl"):

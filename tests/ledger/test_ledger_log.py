@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from guard.ledger.carried import entries_of
 from guard.ledger.formats import GENESIS, MAX_LINE_BYTES, sha256_of
 from guard.ledger.log import Log
 from guard.ledger.segments import HEAD_SLOT_BYTES, lines_from, read_head
+from guard.ledger.stop import LOST, stop_of
 from guard.ledger.verify import verify
 from tests.ledger.world import FakeLiveness, FixedClock, segment, state_folder
 
@@ -43,7 +45,7 @@ def entries(folder):
 
 
 def texts(folder):
-    return [entry.get("text", entry["kind"]) for entry in entries(folder)]
+    return [entry.get("text") or entry.get("reason") or entry["kind"] for entry in entries(folder)]
 
 
 def bytes_of(folder, number=1):
@@ -105,6 +107,9 @@ def test_head_never_names_what_a_power_cut_could_take_back(folder, monkeypatch, 
         synced[os.fstat(fd).st_ino] = os.fstat(fd).st_size
 
     def head(folder, log_fd, place, head):
+        if not place.seq:
+            assert not os.listdir(log_fd), "the head is there before the first entry"
+            return real_head(folder, log_fd, place, head)
         for number in range(1, place.segment + 1):
             info = os.stat(segment(folder.path, number))
             assert synced.get(info.st_ino, 0) >= (place.end if number == place.segment else info.st_size)
@@ -122,28 +127,103 @@ def test_head_never_names_what_a_power_cut_could_take_back(folder, monkeypatch, 
 
 
 def test_head_survives_a_torn_write_of_one_slot(folder):
+    """What a crash can leave: the slot that was being written is torn, and what it was to name is in the log."""
     log = log_of(folder)
     for number in range(4):
         log.append(notes(str(number)), durable=True)
-        slot = head_of(folder).slot
         with open(folder.path + "/log/head", "r+b") as file:
-            file.seek((1 - slot) * HEAD_SLOT_BYTES)
+            file.seek(head_of(folder).slot * HEAD_SLOT_BYTES + 100)
             file.write(b"garbage")
-        assert head_of(folder).place.seq == entries(folder)[-1]["seq"]
+        assert 0 <= head_of(folder).place.seq < entries(folder)[-1]["seq"]
         assert [problem.code for problem in verify(folder).problems] == ["head-unreadable"]
+        assert stop_of(folder.path) == ""
     log.append(notes("4"), durable=True)
-    assert verify(folder).ok
+    assert verify(folder).ok and stop_of(folder.path) == ""
     assert [text for text in texts(folder) if len(text) == 1] == ["0", "1", "2", "3", "4"]
-    assert [entry.get("code") for entry in entries(folder)].count("head-rebuilt") == 4
+    assert [entry.get("code") for entry in entries(folder)].count("head-torn") == 4
 
 
-def test_lost_head_is_made_again_and_said(folder):
-    log_of(folder).append(notes("one"), durable=True)
-    os.unlink(folder.path + "/log/head")
-    assert [problem.code for problem in verify(folder).problems] == ["head-missing"]
-    log_of(folder).append(notes("two"), durable=True)
-    assert [entry.get("code", "") for entry in entries(folder)] == ["", "head-rebuilt", ""]
-    assert verify(folder).ok
+def _without(head):
+    head.unlink()
+
+
+def _emptied(head):
+    head.write_bytes(b"")
+
+
+def _garbage(head):
+    head.write_bytes(b"x" * 2 * HEAD_SLOT_BYTES)
+
+
+def _newer_slot_ruined_and_its_entry_cut(head):
+    data = head.read_bytes()
+    newer = max((0, HEAD_SLOT_BYTES), key=lambda at: int(data[at:].split(b'"seq":')[1].split(b",")[0]))
+    head.write_bytes(data[:newer] + b"x" * 100 + data[newer + 100 :])
+    lines = (head.parent / "000001.jsonl").read_bytes().splitlines(keepends=True)
+    (head.parent / "000001.jsonl").write_bytes(b"".join(lines[:-1]))
+
+
+@pytest.mark.guarantee("G-FREEZE")
+@pytest.mark.parametrize("ruin", [_without, _emptied, _garbage, _newer_slot_ruined_and_its_entry_cut])
+def test_lost_head_stops_changes_and_is_told_until_a_person_has_looked(folder, ruin):
+    log = log_of(folder)
+    log.append(notes("one"), durable=True)
+    log.append(notes("two"), durable=True)
+    ruin(Path(folder.path, "log", "head"))
+    before = len(entries(folder))
+    assert not verify(folder).ok
+    assert stop_of(folder.path) == LOST
+    log.append(notes("three"), durable=True)
+    assert [entry.get("code") for entry in entries(folder)][before:] == ["head-rebuilt", "head-lost", None]
+    assert stop_of(folder.path) == LOST
+    report = verify(folder)
+    assert [(problem.code, problem.seq) for problem in report.problems] == [("head-lost", before + 2)]
+    log.append([{"kind": "thawed"}], durable=True)
+    assert verify(folder).ok and stop_of(folder.path) == ""
+
+
+def _newer_slot_ruined(head):
+    data = head.read_bytes()
+    head.write_bytes(data[:HEAD_SLOT_BYTES] + b"x" * 100 + data[HEAD_SLOT_BYTES + 100 :])
+
+
+@pytest.mark.parametrize("ruin", [_without, _emptied, _garbage, _newer_slot_ruined])
+def test_empty_log_with_a_head_that_cannot_be_read_was_cut(folder, ruin):
+    log = log_of(folder)
+    log.append(notes("one"), durable=True)
+    ruin(Path(folder.path, "log", "head"))
+    os.truncate(segment(folder.path), 0)
+    assert "cannot be read" in stop_of(folder.path)
+    with pytest.raises(StateDamaged, match="its head cannot be read"):
+        log.append(notes("two"), durable=True)
+    assert not verify(folder).ok
+
+
+@pytest.mark.parametrize("step", ["nothing", "an empty head", "a head", "the first entry"])
+def test_crash_at_the_first_entry_is_no_lost_head(folder, monkeypatch, step):
+    log = log_of(folder)
+    if step == "an empty head":
+        with folder.folder("log", create=True) as log_fd:
+            os.close(folder.open_file("head", os.O_CREAT | os.O_WRONLY, dir_fd=log_fd))
+    elif step != "nothing":
+        at = {"a head": "open_segment", "the first entry": "write_head"}[step]
+        real = getattr(log_module, at)
+        calls = []
+
+        def once(*args):
+            calls.append(args)
+            if at == "write_head" and len(calls) == 1:
+                return real(*args)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(log_module, at, once)
+            with pytest.raises(KeyboardInterrupt):
+                log.append(notes("one"), durable=True)
+    assert verify(folder).ok and stop_of(folder.path) == ""
+    log.append(notes("two"), durable=True)
+    assert verify(folder).ok and stop_of(folder.path) == ""
+    assert not [entry for entry in entries(folder) if "code" in entry]
 
 
 def test_long_way_behind_the_head_is_made_durable_by_the_next_append(folder, monkeypatch):
@@ -199,8 +279,8 @@ def test_segment_created_right_before_a_crash_is_used(folder):
     with open(segment(folder.path, 3), "wb"):
         os.chmod(segment(folder.path, 3), 0o600)
     log.append(notes("three"), durable=True)
-    assert texts(folder) == ["one", "two", "the head was missing or unreadable", "three"]
-    assert verify(folder).ok
+    assert texts(folder) == ["one", "two", "the head was missing or unreadable", LOST, "three"]
+    assert [problem.code for problem in verify(folder).problems] == ["head-lost"]
 
 
 def _flip(path):

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from guard.bound import Refusal
-from guard.errors import NoWayBack, StateDamaged
+from guard.errors import Frozen, NoWayBack, StateDamaged
 from guard.ledger.state import OWN_NAMES, StateFolder
 from tests.ledger.world import (
     CountingIds,
@@ -185,8 +185,15 @@ def test_a_missing_head_is_made_again_and_said(tmp_path):
     (path / "log" / "head").unlink()
     ledger = again(path)
     assert [problem.code for problem in ledger.verify().problems] == ["head-missing"]
-    assert change_in(ledger)
+    with pytest.raises(Frozen, match="head of the log is lost"):
+        change_in(ledger)
+    assert read_in(ledger) == (True, "")
     assert [entry["code"] for entry in ledger.entries() if entry["kind"] == "notice"] == ["head-rebuilt"]
+    with pytest.raises(Frozen, match="head of the log is lost"):
+        change_in(ledger)
+    assert [problem.code for problem in ledger.verify().problems] == ["head-lost"]
+    assert ledger.answers.thaw()
+    assert change_in(ledger)
     assert ledger.verify().ok
 
 

@@ -187,7 +187,7 @@ def test_rewritten_chain_is_not_claimed_to_be_found_but_its_head_is(folder):
     os.replace(folder.path + "/log/kept", folder.path + "/log/head")
     first, codes = found(folder)
     assert first >= 11
-    assert codes <= {"changed", "head-wrong"}
+    assert codes <= {"changed", "head-wrong", "head-lost"} and codes != {"head-lost"}
 
 
 def test_many_problems_are_counted_and_the_first_hundred_listed(folder):
