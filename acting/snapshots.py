@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from acting.world import Guard
+    from guard.hands.capture import Capture
     from guard.ledger.plans import SnapshotPlan
     from guard.saved import Limits
 
@@ -36,18 +37,10 @@ def save(
         SnapshotImpossible: something cannot be saved; nothing was kept.
         StateError: the state folder cannot be used.
     """
-    from acting import states
-    from guard.hands.capture import capture
-
-    snapshots = world.ledger.snapshots
-    # The state folder is never part of a snapshot: it would hold itself, and going back would cut the log.
-    own = snapshots.state_path()
-    left_out = (*plan.leave_out, own)
-    items = (*plan.items, *states.files(plan.items, world))
-    taken = capture(items, limits=limits, outputs=tuple(outputs), unread=unread, leave_out=left_out)
+    taken = _captured(plan, world, tuple(outputs), unread, limits)
     chosen = tuple(f"the state of {label} was left out by choice" for label in plan.left_states)
     taken = replace(taken, unsaved=(*taken.unsaved, *chosen))
-    snapshot = snapshots.save(taken, execution=execution, reason=reason)
+    snapshot = world.ledger.snapshots.save(taken, execution=execution, reason=reason)
     world.ledger.prune_snapshots(only_when_many=True)
     return snapshot
 
@@ -59,15 +52,11 @@ def foreseen(plan: SnapshotPlan, world: Guard, *, limits: Limits | None = None) 
     """
     from acting import states
     from guard.errors import SnapshotImpossible
-    from guard.hands.capture import capture
 
     saved_states, unread = states.outputs(plan.items, world)
     outputs = tuple(Output("command", name, command, b"", 0) for name, command in plan.commands) + saved_states
-    own = world.ledger.snapshots.state_path()
     try:
-        left_out = (*plan.leave_out, own)
-        items = (*plan.items, *states.files(plan.items, world))
-        taken = capture(items, limits=limits, outputs=outputs, unread=unread, leave_out=left_out)
+        taken = _captured(plan, world, outputs, unread, limits)
     except SnapshotImpossible as error:
         return Foreseen(problem="; ".join(filter(None, (error.message, error.hint))))
     at = {node.path: node for node in taken.nodes if node.path not in taken.secrets}
@@ -84,6 +73,23 @@ def foreseen(plan: SnapshotPlan, world: Guard, *, limits: Limits | None = None) 
         for root in taken.metadata_roots
     )
     return Foreseen(roots, names, tuple(sorted(taken.secrets)), taken.unsaved, states.stays(saved_states), metadata)
+
+
+def _captured(
+    plan: SnapshotPlan,
+    world: Guard,
+    outputs: tuple[Output, ...],
+    unread: Mapping[tuple[str, str], str],
+    limits: Limits | None,
+) -> Capture:
+    """What the plan names, and the files of its states, as they are. Raises SnapshotImpossible, StateError."""
+    from acting import states
+    from guard.hands.capture import capture
+
+    # The state folder is never part of a snapshot: it would hold itself, and going back would cut the log.
+    left_out = (*plan.leave_out, world.ledger.snapshots.state_path())
+    items = (*plan.items, *states.files(plan.items, world))
+    return capture(items, limits=limits, outputs=outputs, unread=unread, leave_out=left_out)
 
 
 def record_after(snapshot: str, world: Guard) -> str:

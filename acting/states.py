@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import core
+from acting.timer import BOOTED
 from guard.errors import GuardError, StateDamaged
 from guard.hands.environment import build_environment
 from guard.hands.services import NOT_INSTALLED, Said, Unreadable, family_of
@@ -43,8 +44,6 @@ STATE_BYTES = 16 << 20
 DIFFERENCE_LINES = 200
 DONE, PARTIAL, FAILED = "done", "partial", "failed"
 _FILES_OF_UNITS = "systemd files"
-_BOOTED = "/run/systemd/system"
-"""There while systemd is the manager (sd_booted(3))."""
 
 _ORDER = ("packages", "accounts", "mounts", "sysctl", "network", "nft", "iptables", "crontab", "git", "systemd")
 """In which order states come back: what others stand on first, services (not listed) last."""
@@ -217,7 +216,7 @@ def plan(
             raise StateDamaged(f"the state of {output.name} in {manifest.id} is too large")
         step = _step(output.kind, output.name, json.loads(data), after.get((output.kind, output.name)), looked, chosen)
         steps.append(replace(step, before=output.sha256))
-    if reload_units and os.path.isdir(_BOOTED):
+    if reload_units and os.path.isdir(BOOTED):
         steps = [*(step for step in steps if step.name != _FILES_OF_UNITS), _read_again(guard)]
     with_levels = (
         replace(step, levels=tuple(_level(command, guard) for command, _ in step.commands)) for step in steps

@@ -13,7 +13,7 @@ import subprocess
 PREFIX = "opsagent-deadman-"
 TIMEOUT_S = 15.0
 """How long the manager is waited for."""
-_BOOTED = "/run/systemd/system"
+BOOTED = "/run/systemd/system"
 """There while systemd is the manager (sd_booted(3))."""
 _NAMESPACES = ("mnt", "net", "uts", "ipc", "pid", "user")
 _STAYS = ("DefaultDependencies=no", "Conflicts=shutdown.target", "IgnoreOnIsolate=yes")
@@ -33,7 +33,7 @@ def start(execution: str, seconds: int, *, at_start: list[str], at_end: list[str
         The timer's unit; "" where there is no such manager, where it stands in other namespaces than we do and so
         would act elsewhere, where it refuses, or where a process that it starts cannot do its work.
     """
-    if os.geteuid() != 0 or not os.path.isdir(_BOOTED) or shutil.which("systemd-run") is None or not _is_our_place():
+    if os.geteuid() != 0 or not os.path.isdir(BOOTED) or shutil.which("systemd-run") is None or not _is_our_place():
         return ""
     name = PREFIX + execution
     words = ["systemd-run", "--quiet", "--collect", *(f"--setenv={one}={value}" for one, value in keep.items())]
