@@ -48,7 +48,9 @@ _STATES = {
     State.EXTRA: "appeared since; stays",
     State.NOT_SAVED: "DIFFERS AND CANNOT BE PUT BACK: its content was not saved",
 }
-_STATE_VERBS = {True: "run", False: "leave"}
+RUN = "run"
+"""The action of a result that is about a state."""
+_STATE_VERBS = {True: RUN, False: "leave"}
 MOST_LINES = 20
 """Things that a new snapshot does not hold beyond this many are counted."""
 
@@ -344,7 +346,7 @@ def _in_words(done: RolledBack) -> None:
     wrong = [result for result in done.results if result.result != "done"]
     for result in wrong:
         write(f"{result.result:9} {one_line(result.path)}: {one_line(result.text)}\n")
-    write(f"back and verified: {len(done.results) - len(wrong)} of {_extent(done.plan)}\n")
+    write(f"back and verified: {_verified(done)}\n")
     if done.plan.cannot_return:
         write(f"{_differ(done.plan)} and could not be put back\n")
     for note in done.notes:
@@ -376,6 +378,16 @@ def _counted(paths: Sequence[object], states: Sequence[object]) -> str:
 
 def _extent(plan: RollbackPlan) -> str:
     return _counted(plan.work, plan.state_work)
+
+
+def _verified(done: RolledBack) -> str:
+    """How many are back, each kind out of its own."""
+    parts = []
+    for is_state, all_of in ((False, done.plan.work), (True, done.plan.state_work)):
+        if all_of or (not is_state and not done.plan.state_work):
+            back = sum(one.result == "done" for one in done.results if (one.action == RUN) == is_state)
+            parts.append(f"{back} of {_counted((), all_of) if is_state else _counted(all_of, ())}")
+    return " and ".join(parts)
 
 
 def _differ(plan: RollbackPlan) -> str:

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from capabilities.rollback_shapes import foreseen_words, plan_object, state_rows
-from cli.opsx_snapshot import preview
+from cli.opsx_snapshot import _in_words, preview
 from guard.ledger.plans import with_states
-from guard.saved import Foreseen, RollbackPlan, State, StateStep
+from guard.saved import (
+    ABSENT,
+    FILE,
+    Action,
+    Foreseen,
+    Node,
+    RollbackPlan,
+    RolledBack,
+    State,
+    StateStep,
+    Step,
+    StepResult,
+)
 
 STEP = StateStep(
     "state",
@@ -89,3 +101,15 @@ def test_unproven_way_back_is_said_before_and_after_the_yes():
 
 def test_state_that_is_back_has_nothing_to_show():
     assert state_rows(BACK) == ()
+
+
+def test_what_is_back_is_counted_by_its_kind(capsys):
+    now, absent = (Node("/srv/a", kind) for kind in (FILE, ABSENT))
+    paths = tuple(Step(f"/srv/{name}", State.UNCHANGED, Action.DELETE, absent, now) for name in "ab")
+    plan = with_states(RollbackPlan("e-1", "s-1", "local", paths, "0" * 64), (STEP,), ())
+    results = [StepResult(step.path, step.action, "done") for step in paths]
+    for of_state, counted in (("done", "2 of 2 paths and 1 of 1 state"), ("failed", "2 of 2 paths and 0 of 1 state")):
+        _in_words(RolledBack("failed", plan, "e-2", "s-2", (*results, StepResult(STEP.label, "run", of_state))))
+        assert f"back and verified: {counted}\n" in capsys.readouterr().out
+    _in_words(RolledBack("failed", planned(STEP), "e-2", "s-2", (StepResult(STEP.label, "run", "done"),)))
+    assert "back and verified: 1 of 1 state\n" in capsys.readouterr().out
