@@ -1,8 +1,11 @@
 """Where the limits of this process's control groups are written, and what they say. Pure.
 
+The groups that the guard makes for its runs are left out: a read is in one, with a limit that is ours.
 In a container or a limited slice these limits, not the machine's totals, decide when memory and CPU run out.
 Sources: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
 """
+
+import re
 
 from guard.lines import lines_of
 from guard.types import Value
@@ -21,6 +24,8 @@ MEMORY_V2 = ("memory.max", "memory.current", "memory.stat")
 MEMORY_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
 CPU_V2 = ("cpu.max", "cpu.stat", "cpu.pressure")
 CPU_V1 = ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat")
+OUR_GROUP = re.compile(r"opsagent-[0-9]+-.*")
+"""A run's group, as `guard.hands.sandbox.cgroup` names it."""
 DEEPEST = 8
 """So many ancestors are looked at; systemd and Kubernetes nest five deep."""
 
@@ -137,8 +142,14 @@ def _group(self_cgroup: str, controller: str) -> "str | None":
 
 
 def _upwards(root: str, group: str) -> "list[str]":
-    """The group's folder and its ancestors, deepest first. `/../x` (a namespace looked at from outside) is `/`."""
+    """The group's folder and its ancestors, deepest first; a run's own is left out.
+
+    `/../x` (a namespace looked at from outside) is `/`.
+    """
     parts = [part for part in group.split("/") if part]
+    ours = [depth for depth, part in enumerate(parts) if OUR_GROUP.fullmatch(part)]
+    if ours:
+        parts = parts[: ours[0]]
     if ".." in parts:
         parts = []
     folders = ["/".join((root, *parts[:depth])) for depth in range(len(parts), -1, -1)]

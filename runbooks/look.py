@@ -23,7 +23,13 @@ BRAIN = "offline"
 
 def this_machine(*, now_s: "float | None" = None) -> Where:
     """This machine and moment, as the runbooks may know them."""
-    return Where(os.uname().nodename, os.geteuid(), time.time() if now_s is None else now_s)
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8", errors="replace") as file:
+            groups = file.read()
+    except OSError:  # no /proc: the reads say what is missing
+        groups = ""
+    now_s = time.time() if now_s is None else now_s
+    return Where(os.uname().nodename, os.geteuid(), now_s, groups=groups, pid=os.getpid())
 
 
 def look(

@@ -159,7 +159,7 @@ class Answer(Value):
 class Where(Value):
     """The machine and the moment, as far as a runbook may know them without asking."""
 
-    __slots__ = ("host", "euid", "now_s", "light", "words", "numbers", "paths", "beside")
+    __slots__ = ("host", "euid", "now_s", "light", "words", "numbers", "paths", "beside", "groups", "pid")
     host: str
     euid: int
     now_s: float
@@ -174,6 +174,11 @@ class Where(Value):
     """The question's absolute paths."""
     beside: int
     """How many other runbooks run at the same time: a search that could go on for long shares its time with them."""
+    groups: str
+    """`/proc/self/cgroup` of the program that asks; "" when it is not known. A read has a control group of its
+    own, made for it and gone after it, whose limits say nothing about the machine."""
+    pid: int
+    """The program that asks, which is no finding about the machine; 0 when it is not known."""
 
     def __init__(
         self,
@@ -185,6 +190,8 @@ class Where(Value):
         numbers: "Iterable[int]" = (),
         paths: "Iterable[str]" = (),
         beside: int = 0,
+        groups: str = "",
+        pid: int = 0,
     ) -> None:
         self.host = host
         self.euid = euid
@@ -194,6 +201,8 @@ class Where(Value):
         self.numbers = tuple(numbers)
         self.paths = tuple(paths)
         self.beside = beside
+        self.groups = groups
+        self.pid = pid
 
 
 class Finding(Value):

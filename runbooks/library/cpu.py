@@ -53,7 +53,7 @@ def commands(have: "Answers", where: "Where") -> "list[Command]":
             first.append(Command("top", ("top", "-b", "-n", "2", "-d", "1"), 6.0))
         return first
     more = []
-    paths = cpu_paths(files_in(have["files"], PATHS).get(GROUP, ""))
+    paths = cpu_paths(where.groups or files_in(have["files"], PATHS).get(GROUP, ""))
     if paths:
         more.append(Command("group", files_command(paths), 3.0))
     if "top" in have and _second_of_top(have["top"]) is None:
@@ -68,7 +68,7 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     files = files_in(answer, PATHS)
     cores, cores_why = _cores(have)
     sample = _second_of_top(have.get("top")) or _second_of_vmstat(have.get("vmstat"))
-    limit = cpu_limit(files_in(have.get("group"), cpu_paths(files.get(GROUP, ""))))
+    limit = cpu_limit(files_in(have.get("group"), cpu_paths(where.groups or files.get(GROUP, ""))))
     findings = [_load(files, cores, cores_why, sample, answer)]
     if limit is not None:
         findings.append(_quota(limit, have.get("group"), cores))
@@ -195,7 +195,7 @@ def _busy(have: "Answers", sample: "dict[str, float] | None", where: "Where") ->
         return [not_checked(ID, what, why, top)]
     from_top = "vmstat" not in have
     source = top if from_top else have.get("ps")
-    names = _names_of_top(source) if from_top else _names_of_ps(source)
+    names = (_names_of_top if from_top else _names_of_ps)(source, where.pid)
     listed = ", ".join(f"{name} {share:g}%" for name, share in names)
     life_en, life_zh = ("", "") if from_top else (" (over their lifetime)", "（按进程一生平均）")
     return [
@@ -246,7 +246,7 @@ def _last_round(answer: "Answer | None") -> "list[str] | None":
     return lines[starts[-1] :] if len(starts) >= 2 else None
 
 
-def _names_of_top(answer: "Answer | None") -> "list[tuple[str, float]]":
+def _names_of_top(answer: "Answer | None", own: int) -> "list[tuple[str, float]]":
     block = _last_round(answer) or []
     heads = [i for i, line in enumerate(block) if "PID" in line.split() and "%CPU" in line.split()]
     if not heads:
@@ -258,16 +258,16 @@ def _names_of_top(answer: "Answer | None") -> "list[tuple[str, float]]":
         fields = line.split(None, len(columns) - 1)
         if len(fields) == len(columns):
             share = number_of(fields[at_share])
-            if share and fields[-1].strip() != "top":
+            if share and fields[-1].strip() != "top" and fields[at_pid] != str(own):
                 found.append((f"{fields[-1].strip()} (pid {fields[at_pid]})", share))
     return sorted(found, key=lambda pair: -pair[1])[:3]
 
 
-def _names_of_ps(answer: "Answer | None") -> "list[tuple[str, float]]":
+def _names_of_ps(answer: "Answer | None", own: int) -> "list[tuple[str, float]]":
     found = []
     for line in lines_of(answer.stdout) if answer is not None and answer.ended else ():
         fields = line.split(None, 2)
-        if len(fields) == 3 and is_count(fields[0]) and fields[2] != "ps":
+        if len(fields) == 3 and is_count(fields[0]) and fields[2] != "ps" and int(fields[0]) != own:
             share = number_of(fields[1])
             if share:
                 found.append((f"{fields[2]} (pid {fields[0]})", share))

@@ -46,7 +46,7 @@ def commands(have: "Answers", where: "Where") -> "list[Command]":
         return first
     files = files_in(have["files"], PATHS)
     more = []
-    paths = memory_paths(files.get(GROUP, ""))
+    paths = memory_paths(where.groups or files.get(GROUP, ""))
     if paths:
         more.append(Command("group", files_command(paths), 3.0))
     if SWAP.severity(_swapped(files)) != Severity.OK:
@@ -63,12 +63,14 @@ def read(have: "Answers", where: "Where") -> "list[Finding]":
     total, available = info.get("MemTotal"), info.get("MemAvailable")
     if total and available is not None:
         findings.append(
-            _left("memory.available", Words("Memory", "内存"), total, available, answer, largest=_largest(have))
+            _left(
+                "memory.available", Words("Memory", "内存"), total, available, answer, largest=_largest(have, where.pid)
+            )
         )
     else:
         why = why_not(answer, "grep") or Words("/proc/meminfo does not tell", "/proc/meminfo 没有给出")
         findings.append(not_checked(ID, TITLE, why, answer))
-    limit = memory_limit(files_in(have.get("group"), memory_paths(files.get(GROUP, ""))))
+    limit = memory_limit(files_in(have.get("group"), memory_paths(where.groups or files.get(GROUP, ""))))
     if limit is not None:
         findings.append(_group_left(limit, have, available))
     findings += _pressure(files, answer)
@@ -123,13 +125,15 @@ def _group_left(limit: MemoryLimit, have: "Answers", available: "int | None") ->
     return _left("memory.limit", name, limit.limit, room, have.get("group"), group=limit.group)
 
 
-def _largest(have: "Answers") -> Words:
+def _largest(have: "Answers", own: int) -> Words:
     answer = have.get("ps")
     if answer is None or not answer.ended:
         return NO_WORDS
     for line in lines_of(answer.stdout):
         fields = line.split(None, 2)
         if len(fields) == 3 and is_count(fields[0]) and is_count(fields[1]) and int(fields[1]):
+            if int(fields[0]) == own:
+                continue
             size = int(fields[1]) * 1024
             shown = f"{gib(size)} GiB" if size >= GIB // 10 else f"{size / 1024**2:.0f} MiB"
             return Words(

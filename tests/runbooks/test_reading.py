@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.types import Interference
-from runbooks.cgroup import cpu_limit, memory_limit, memory_paths
-from runbooks.model import Answer
+from runbooks.catalogue import load
+from runbooks.cgroup import cpu_limit, cpu_paths, memory_limit, memory_paths
+from runbooks.look import this_machine
+from runbooks.model import Answer, Answers, Where
 from runbooks.mounts import is_quiet, mounts_in, unescaped, writable_in_fstab
 from runbooks.reading import age, files_command, files_in, number_of, pressure, why_not
+from tests.runbooks.replay import HERE, NOW_S, Recorded
 
 
 @pytest.mark.parametrize(
@@ -217,3 +225,43 @@ def test_a_group_seen_from_outside_its_namespace_is_the_root():
         f"/sys/fs/cgroup/{name}" for name in ("memory.max", "memory.current", "memory.stat")
     ]
     assert memory_paths("garbage\n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0::/a/opsagent-31-777-0fe921\n",
+        "4:memory:/a/opsagent-31-777-0fe921\n0::/\n",
+        "0::/a/opsagent-3-7-0f/opsagent-9-9-1\n",
+    ],
+)
+def test_groups_that_the_guard_makes_for_its_runs_are_no_limit_of_the_machine(text):
+    paths = memory_paths(text)
+    assert paths == memory_paths(re.sub(r"/opsagent-[^\n]*", "", text))
+    assert paths
+    assert cpu_paths("0::/a/opsagent-31-777-0fe921\n") == cpu_paths("0::/a\n")
+
+
+def test_what_a_runbook_says_of_groups_and_processes_leaves_the_program_that_asks_out():
+    where = Where("web-1", 0, NOW_S, groups="0::/user.slice/session-4.scope\n", pid=812)
+    for name, key in (("memory", "memory.max"), ("cpu", "cpu.max")):
+        case = HERE / name / ("debian-healthy" if name == "memory" else "debian-idle")
+        recorded = Recorded(json.loads((case / "commands.json").read_text("utf-8"))["answers"])
+        have, book = Answers(), load(name)
+        for command in book.commands(have, where):
+            have.add(command.key, recorded(command.argv, 1.0))
+        (group,) = [command for command in book.commands(have, where) if command.key == "group"]
+        assert f"/sys/fs/cgroup/user.slice/session-4.scope/{key}" in group.argv
+    answers = Answers()
+    answers.add("ps", Answer(0, "  PID   RSS COMMAND\n  812 412300 python\n   40  212300 mysqld\n", "", "succeeded"))
+    answers.add(
+        "files", Answer(0, "/proc/meminfo:MemTotal: 8000 kB\n/proc/meminfo:MemAvailable: 4000 kB\n", "", "succeeded")
+    )
+    first = load("memory").read(answers, where)[0]
+    assert "mysqld" in first.text.en
+    assert "python" not in first.text.en
+
+
+def test_this_machine_knows_the_groups_and_the_process_of_the_program_itself():
+    where = this_machine(now_s=NOW_S)
+    assert (where.pid, where.groups) == (os.getpid(), Path("/proc/self/cgroup").read_text())
