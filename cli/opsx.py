@@ -200,6 +200,7 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
             JSON,
             Option("leave-conflicts", "take back the rest without what others changed since"),
             Option("overrule", "take PATH back although it was changed since", value="PATH", many=True),
+            Option("full", "show every line of files that come back or go whole"),
             Option("plan", "only if the plan still has this digest", value="DIGEST"),
         ),
         codes="0 all is back · 1 conflicts or some of it · 3 needs a person · 4 changed since the plan was made",

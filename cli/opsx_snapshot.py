@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,10 @@ _STATES = {
 RUN = "run"
 """The action of a result that is about a state."""
 _STATE_VERBS = {True: RUN, False: "leave"}
+_WHOLE_HUNK = re.compile(r"@@ (-0,0 \+|-\S+ \+0,0 @@)")
+"""The one hunk of a file that was not there, or will not be."""
+WHOLE_LINES = 5
+"""So many lines of such a file are shown."""
 MOST_LINES = 20
 """Things that a new snapshot does not hold beyond this many are counted."""
 
@@ -232,7 +237,7 @@ def rollback(parsed: Parsed) -> int:
     as_json = parsed.flag("json")
     shape = plan_object(plan, differences, guard.redactor.text)
     if not as_json:
-        paged(preview(plan, dict(differences), socket.gethostname()))
+        paged(preview(plan, dict(differences), socket.gethostname(), full=parsed.flag("full")))
     if plan.in_the_way and not plan.leave_conflicts:
         return _stopped_by_conflicts(plan, shape, as_json=as_json)
     if not plan.does_something:
@@ -266,29 +271,46 @@ def rollback(parsed: Parsed) -> int:
     return 0 if done.status == Status.SUCCEEDED else 1
 
 
-def preview(plan: RollbackPlan, differences: dict[Step, str], host: str) -> str:
-    """The plan for a person: where, what, each path with its difference, what stands in the way."""
-    lines = [f"rollback of {plan.of} on {plan.target} ({safe(host)}), from snapshot {plan.snapshot}", ""]
-    for step in plan.steps:
-        if step not in differences and step.state not in (State.EXTRA, State.NOT_SAVED):
-            continue
-        lines.append(f"{_VERBS[step.action]:7}{one_line(step.path)}  ({_STATES[step.state]})")
-        lines += [f"    {one_line(text)}" for text in differences.get(step, "").split("\n") if text]
-    for state in plan.states:
-        rows = state_rows(state)
-        if rows:
-            lines.append(f"{_STATE_VERBS[bool(state.commands)]:7}{one_line(state.label)}  ({_STATES[state.state]})")
-            lines += [f"  {one_line(row)}" for row in rows[1:]]
+def preview(plan: RollbackPlan, differences: dict[Step, str], host: str, *, full: bool = False) -> str:
+    """The plan for a person: how much it is and what does not come back, then states, then paths with differences.
+
+    Args:
+        full: files that come back or go whole are shown to their last line, as all others are.
+    """
+    lines = [f"rollback of {plan.of} on {plan.target} ({safe(host)}), from snapshot {plan.snapshot}"]
+    lines += [f"to change: {_extent(plan)}; what is there now is saved first"] if plan.does_something else []
     back = [step.state for step in plan.steps].count(State.BACK) + [one.state for one in plan.states].count(State.BACK)
     if back:
         lines.append(f"{back} already back")
+    if plan.in_the_way:
+        lines.append(f"in the way: {_counted(plan.conflicts, plan.state_conflicts)} changed since")
     lines += [f"note: {safe(note)}" for note in plan.notes]
     if plan.cannot_return:
         lines.append(f"{_differ(plan)} and cannot be put back")
     if not plan.does_something and not plan.in_the_way:
         lines.append(f"nothing to do: {_why_nothing(plan)}")
-    lines += ["", f"to change: {_extent(plan)}; what is there now is saved first"] if plan.does_something else []
-    return "\n".join(lines) + "\n"
+    lines.append("")
+    for state in plan.states:
+        rows = state_rows(state)
+        if rows:
+            lines.append(f"{_STATE_VERBS[bool(state.commands)]:7}{one_line(state.label)}  ({_STATES[state.state]})")
+            lines += [f"  {one_line(row)}" for row in rows[1:]]
+    for step in plan.steps:
+        if step not in differences and step.state not in (State.EXTRA, State.NOT_SAVED):
+            continue
+        lines.append(f"{_VERBS[step.action]:7}{one_line(step.path)}  ({_STATES[step.state]})")
+        rows = tuple(text for text in differences.get(step, "").split("\n") if text)
+        lines += [f"    {one_line(text)}" for text in (rows if full else _whole_in_short(rows, plan.of))]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _whole_in_short(rows: tuple[str, ...], of: str) -> tuple[str, ...]:
+    """The rows of one difference; of a file that comes back or goes whole only the first lines."""
+    hunks = [at for at, row in enumerate(rows) if row.startswith("@@ ")]
+    if len(hunks) != 1 or not _WHOLE_HUNK.match(rows[hunks[0]]) or len(rows) - hunks[0] - 1 <= WHOLE_LINES + 1:
+        return rows
+    shown = rows[: hunks[0] + 1 + WHOLE_LINES]
+    return (*shown, f"… {len(rows) - len(shown)} more lines; all of it: {as_typed(f'opsx rollback {of} --full')}")
 
 
 def _why_nothing(plan: RollbackPlan) -> str:

@@ -41,6 +41,9 @@ def planned(*steps):
 def test_preview_shows_differences_commands_and_what_stays():
     assert preview(planned(STEP, BACK), {}, "vm") == (
         "rollback of e-1 on local (vm), from snapshot s-1\n"
+        "to change: 1 state; what is there now is saved first\n"
+        "1 already back\n"
+        "note: iptables: a counter does not come back\n"
         "\n"
         "run    iptables  (as the change left it)\n"
         "    - iptables filter chains INPUT: DROP\n"
@@ -48,10 +51,6 @@ def test_preview_shows_differences_commands_and_what_stays():
         "    runs (R3): iptables-restore < 2 lines\n"
         "    runs (R0): true\n"
         "    stays: a counter\n"
-        "1 already back\n"
-        "note: iptables: a counter does not come back\n"
-        "\n"
-        "to change: 1 state; what is there now is saved first\n"
     )
 
 
@@ -113,3 +112,25 @@ def test_what_is_back_is_counted_by_its_kind(capsys):
         assert f"back and verified: {counted}\n" in capsys.readouterr().out
     _in_words(RolledBack("failed", planned(STEP), "e-2", "s-2", (StepResult(STEP.label, "run", "done"),)))
     assert "back and verified: 1 of 1 state\n" in capsys.readouterr().out
+
+
+def test_states_come_before_files_and_files_that_come_or_go_whole_are_short():
+    now, absent = (Node("/home/new/.bashrc", kind) for kind in (FILE, ABSENT))
+    step = Step(now.path, State.UNCHANGED, Action.DELETE, absent, now)
+    plan = with_states(RollbackPlan("e-1", "s-1", "local", (step,), "0" * 64), (STEP,), ())
+    for header, sign in (("@@ -1,90 +0,0 @@", "-"), ("@@ -0,0 +1,90 @@", "+")):
+        difference = "\n".join(["--- now", "+++ before", header, *(f"{sign}line {number}" for number in range(90))])
+        shown = preview(plan, {step: difference}, "vm")
+        assert 0 < shown.index("to change: ") < shown.index("iptables-restore") < shown.index(now.path)
+        assert "line 4\n" in shown and "line 5" not in shown
+        assert "… 85 more lines; all of it: " in shown and "opsx rollback e-1 --full\n" in shown
+        assert "line 89" in preview(plan, {step: difference}, "vm", full=True)
+
+
+def test_no_line_of_a_file_that_stays_is_left_out():
+    now = Node("/etc/motd", FILE)
+    step = Step(now.path, State.UNCHANGED, Action.WRITE, now, now)
+    plan = RollbackPlan("e-1", "s-1", "local", (step,), "0" * 64)
+    rows = [f"-line {number}" for number in range(90)]
+    for headers in (["@@ -1,90 +1,1 @@"], ["@@ -0,0 +1,2 @@", "@@ -1,90 +0,0 @@"]):
+        assert preview(plan, {step: "\n".join([*headers, *rows])}, "vm").endswith("    -line 89\n")
