@@ -116,7 +116,9 @@ def _write_place(
         terminal = place.startswith(("/dev/tty", "/dev/pts", "/dev/console", "/dev/log"))
         judge.note(R2 if terminal else R3, "path.device-write", f"overwrites a device ({place})", span, "law 1")
     elif place.startswith(("/proc/", "/sys/")):
-        judge.note(R2, "path.kernel", f"changes the running kernel ({place})", span, "proc(5)")
+        # One letter there ends everything without a word to anybody, and the text need not tell which.
+        level = R3 if place == "/proc/sysrq-trigger" else R2
+        judge.note(level, "path.kernel", f"changes the running kernel ({place})", span, "proc(5)")
     elif paths.critical(place) or (any(char in place for char in "*?[") and may_be_critical(place)):
         what = "removes" if deletes else "changes"
         judge.note(max(level, R2), "path.critical", f"{what} a critical file ({place})", span, "docs/judging.md")

@@ -154,3 +154,14 @@ def test_file_that_locks_out_or_runs_by_being_there_is_critical(path, way):
 )  # fmt: skip
 def test_file_that_is_emptied_is_a_file_that_is_edited(command):
     assert level_of(command) == Level.R1
+
+
+@pytest.mark.parametrize("command", ["patch -p1 < p", "patch -d /etc -p1 < p", "patch -i p", "patch < p"])
+def test_patch_that_names_its_files_itself_cannot_be_saved(command):
+    assert level_of(command) == Level.R2
+
+
+@pytest.mark.parametrize("command", ["patch f < p", "patch f p", "patch -o f < p"])
+def test_patch_of_a_named_file_saves_it(command):
+    found = core.check(command, cwd="/srv/app")
+    assert (found.level, [item.object for item in found.snapshot_plan]) == (Level.R1, ["/srv/app/f"])

@@ -130,3 +130,22 @@ def test_what_only_asks_about_it_reads(command):
 
 def test_call_over_the_bus_is_read_by_whole_names():
     assert over_the_bus(["org.x.Manager.Off"]) == over_the_bus(["string:powerofficer"]) == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["kill -s RTMIN+4 1", "kill -SIGRTMIN+3 1", "kill -RTMIN+14 1", "kill -38 1", "kill -n 47 1", "kill -9 -1",
+     "killall5", "killall5 -9", "pkill -9 .", "pkill ''", "echo o > /proc/sysrq-trigger", "tee /proc/sysrq-trigger < f",
+     "cp f /proc/sysrq-trigger"],
+)  # fmt: skip
+def test_signal_or_letter_that_ends_everything_is_no_ordinary_one(command):
+    assert level_of(command) == Level.R3
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["kill -TERM 1", "kill -38 1234", "kill 1", "pkill nginx", "pkill -f 'a.*'", "killall x", "echo 1 > /proc/sys/x",
+     "virsh reboot guest"],
+)  # fmt: skip
+def test_signal_of_every_day_stays_r2(command):
+    assert level_of(command) == Level.R2

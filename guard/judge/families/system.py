@@ -183,8 +183,28 @@ def _kill(call: Call) -> None:
     if any(value == "-1" for value in values[1:]) or (values and values[0] == "--" and "-1" in values):
         call.note(R3, "process.kill-all", "signals every process", None, "kill(2)")
         return
+    if "1" in values and any(_ends_machine(value or "") for value in values):
+        call.note(R3, "power.off", "tells the first process to switch the machine off", None, "systemd(1)")
+        return
     call.effect("process", " ".join(value or "?" for value in values))
     call.note(R2, "process.kill", "ends or signals processes", None, "kill(1)")
+
+
+_OFF_SIGNALS = names("rtmin+3 rtmin+4 rtmin+13 rtmin+14 37 38 47 48 rtmax-27 rtmax-26 rtmax-17 rtmax-16")
+"""By which systemd as the first process halts and powers off, at once or in order; busybox's init takes others."""
+
+
+def _ends_machine(value: str) -> bool:
+    return value.lower().lstrip("-").removeprefix("s").removeprefix("ig") in _OFF_SIGNALS
+
+
+def _kill_by_name(call: Call, parsed: Parsed) -> None:
+    if parsed.has("-l") and len(call.args) == 1:
+        return
+    everything = call.name == "pkill" and any(word.value in ("", ".", ".*", "^") for word in parsed.operands)
+    if call.name == "killall5" or everything:
+        call.note(R3, "process.kill-all", "signals every process", None, f"{call.name}(1)")
+    call.note(R2, "process.kill", "ends or signals processes by name")
 
 
 def _given(words: "Sequence[Word]") -> "tuple[set[str], list[str]]":
@@ -429,8 +449,7 @@ PROGRAMS: dict[str, Program] = {
         R2 stop|reload|reread|update|shutdown|clear|add|remove|signal|fg|open""", flags=("helper",)),
     **many("kill", custom(_kill)),
     **many("pkill killall skill snice slay xkill killall5 zkill", table("-l,--list!ok", operands="data",
-            check=lambda call, parsed: None if parsed.has("-l") and len(call.args) == 1 else call.note(R2,
-                "process.kill", "ends or signals processes by name"))),
+            check=_kill_by_name)),
     "renice": table("", operands="data", level="R1"),
     **many("shutdown", custom(_shutdown)),
     **many("reboot poweroff halt", custom(_reboot)),
@@ -481,7 +500,7 @@ PROGRAMS: dict[str, Program] = {
         domifaddr|domifstat|domstats|dommemstat|vcpuinfo|vcpucount|capabilities|version|uri|hostname|sysinfo|
         iface-list|iface-dumpxml|nodedev-list|nodedev-dumpxml|nwfilter-list|secret-list|domid|domname|domuuid|
         cpu-stats|nodememstats|nodecpustats|help|net-dhcp-leases|freecell
-        R1 start|resume|reboot|net-start|pool-start|pool-refresh
+        R1 start|resume|net-start|pool-start|pool-refresh
         R3 destroy|undefine|vol-delete|pool-delete|pool-destroy|snapshot-delete|snapshot-revert|net-destroy|
         net-undefine|vol-wipe|managedsave-remove|pool-undefine|checkpoint-delete|iface-undefine|secret-undefine""",
         flags=("helper",), danger="--security-info!secret --file:!write"),

@@ -100,6 +100,17 @@ def _split(call: Call, parsed: Parsed) -> None:
     call.judge.flags.add(INCOMPLETE)
 
 
+def _patch(call: Call, parsed: Parsed) -> None:
+    if parsed.has("-o") or parsed.has("--dry-run"):
+        return
+    call.judge.flags.add(INCOMPLETE)  # what does not fit is left beside, and what was there may be kept there
+    if parsed.operands and not parsed.has("-d"):
+        call.writes(parsed.operands[0])
+    else:
+        text = "changes files that the patch names and the text does not: name the file, which can be saved"
+        call.note(R2, "patch.names", text, None, "patch(1)")
+
+
 def _xxd(call: Call, parsed: Parsed) -> None:
     operands = parsed.operands
     if operands:
@@ -470,7 +481,7 @@ PROGRAMS: dict[str, Program] = {
     **many("dos2unix unix2dos mac2unix", table("", operands="write", level="R1")),
     "patch": table(
         "--dry-run -p: -i,--input:!read -d: -R -N -o,--output:!write -b -s -f -t -r: -u -c -e -n -E -Z -T "
-        "-F: -l -B: -V: -x: -D:", operands="data", level="R1", text="changes files as a patch says"),
+        "-F: -l -B: -V: -x: -D:", operands="data", level="R1", text="changes files as a patch says", check=_patch),
     "mlr": custom(lambda call: _miller(call)),
     "sponge": table("-a", operands="write", level="R1"),
     **many("csvlook csvcut csvgrep csvstat csvsort csvjson in2csv", reader(
