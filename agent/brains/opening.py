@@ -78,25 +78,7 @@ def open_conversation(
     Raises:
         NoSuchSession, StateError: `resume` names none, or it cannot be read.
     """
-    first = links[0]
-    notes: tuple[str, ...] = ()
-    transcript: Transcript
-    if not isinstance(sessions, StateError):
-        if resume:
-            kept = sessions.resume(resume, runs_of=runs_in(guard.ledger))
-            transcript, notes = kept, (*kept.notes, *_moved(kept.header, first, cwd))
-        else:
-            model = "" if isinstance(first, Without) else first.model
-            transcript = sessions.create(cwd=cwd, brain=first.name, model=model)
-    elif resume:
-        raise sessions
-    else:
-        from guard.clock import RandomIds
-
-        transcript = Unsaved(RandomIds().new("c"))
-        notes = (f"the conversation is not being saved: {sessions.message}",)
-    if not isinstance(sessions, StateError):
-        notes = (*notes, *_let_go(sessions, guard))
+    transcript, notes = _transcript(guard, links[0], sessions, cwd=cwd, resume=resume)
     chain = chain_of(links, guard, shell=shell, session=transcript.id, environ=environ, books=books)
     if warm:
         chain.warm(drawn)
@@ -114,6 +96,24 @@ def open_conversation(
     )
     conversation.start()
     return Opened(conversation, chain, notes, bool(resume))
+
+
+def _transcript(
+    guard: execution.Guard, first: Link, sessions: Sessions | StateError, *, cwd: str, resume: str
+) -> tuple[Transcript, tuple[str, ...]]:
+    """Where a conversation is kept, and what a person should know about that. Raises as `open_conversation`."""
+    if isinstance(sessions, StateError):
+        if resume:
+            raise sessions
+        from guard.clock import RandomIds
+
+        return Unsaved(RandomIds().new("c")), (f"the conversation is not being saved: {sessions.message}",)
+    if resume:
+        kept = sessions.resume(resume, runs_of=runs_in(guard.ledger))
+        return kept, (*kept.notes, *_moved(kept.header, first, cwd), *_let_go(sessions, guard))
+    model = "" if isinstance(first, Without) else first.model
+    begun = sessions.create(cwd=cwd, brain=first.name, model=model)
+    return begun, tuple(_let_go(sessions, guard))
 
 
 def _let_go(sessions: Sessions, guard: execution.Guard) -> Iterator[str]:
