@@ -33,7 +33,7 @@ _VERDICT = {
     Verdict.NEEDS_STAMP: "It needs a person's approval",
     Verdict.REFUSE: "It is refused",
 }
-_BACK = {"yes": "It can be put back.", "partial": "It can be put back in part.", "no": "There is no known way back."}
+MOST_SAVED = 20
 _EFFECTS = {
     "write": "writes", "delete": "removes", "network": "talks to", "service": "acts on the service",
     "package": "acts on the package", "process": "acts on the process", "privilege": "changes rights:",
@@ -78,7 +78,7 @@ def explain(assessment: "Assessment", clean: "Callable[[str], str]" = str, mask:
         if len(changes) > MOST_REASONS:
             rows.append(f"{INDENT}and {len(changes) - MOST_REASONS} more")
     if assessment.level > Level.R0:
-        rows += ["", _BACK[assessment.reversible]]
+        rows += ["", *_way_back(assessment, said)]
         if isinstance(assessment, Judged):
             from guard.judge.nearest import nearest
 
@@ -86,6 +86,27 @@ def explain(assessment: "Assessment", clean: "Callable[[str], str]" = str, mask:
             if look:
                 rows += wrapped(f"To look first: {said(look)}", "", "    ")
     return "\n".join(rows)
+
+
+def _way_back(assessment: "Assessment", said: "Callable[[str], str]") -> "Iterator[str]":
+    """What a rollback could do, as the screen of an approval says it: never more than what is saved, never less."""
+    plan = assessment.snapshot_plan
+    if not plan:
+        by_hand = assessment.level == Level.R1
+        yield "Nothing is saved first; it goes back by hand." if by_hand else "There is no known way back."
+        return
+    yield from wrapped(
+        "It can be put back. Saved first:"
+        if assessment.reversible == "yes"
+        else "It can be put back in part: only what is saved first, if it runs.",
+        "",
+        "    ",
+    )
+    for item in plan[:MOST_SAVED]:
+        what = f"the state of {said(item.object)}" if item.kind in ("service", "state") else said(item.object)
+        yield from wrapped(what, INDENT, "      ")
+    if len(plan) > MOST_SAVED:
+        yield f"{INDENT}and {len(plan) - MOST_SAVED} more"
 
 
 # -- the command, marked --------------------------------------------------------------------------------------------

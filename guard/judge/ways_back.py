@@ -36,6 +36,11 @@ def reversible(judge: "Judge", planned: bool) -> str:
     whole = planned and INCOMPLETE not in judge.flags and _OTHERWISE.isdisjoint(judge.programs)
     if level == R1:
         return "yes" if whole else "partial"
-    if level > R2 or not planned:
+    if not planned:
         return "no"
-    return "yes" if whole and all(finding[1] in _WHOLE for finding in judge.findings if finding[0] == R2) else "partial"
+    # What cannot be undone is never wholly back, but what is saved before it is.
+    return (
+        "yes"
+        if level == R2 and whole and all(finding[1] in _WHOLE for finding in judge.findings if finding[0] == R2)
+        else "partial"
+    )

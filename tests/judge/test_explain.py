@@ -22,8 +22,24 @@ def _command_rows(command: str) -> list[str]:
 def test_an_explanation_names_level_decision_reason_place_and_source():
     text = explain(check("ls; rm -rf /srv/x"))
     for part in ("R3", "cannot be undone", "refused", "a person can force it", "files.rm.recursive",
-        "rm -rf /srv/x", "rm(1)", "no known way back", "ls -ld -- /srv/x"):  # fmt: skip
+        "rm -rf /srv/x", "rm(1)", "only what is saved first", "ls -ld -- /srv/x"):  # fmt: skip
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("command", "back", "words"),
+    [
+        ("nft flush ruleset", "partial", "in part: only what is saved first, if it runs.\n  the state of nft\n"),
+        ("rm -rf /srv/x", "partial", "in part: only what is saved first, if it runs.\n  /srv/x\n"),
+        ("chmod 600 /srv/x", "yes", "It can be put back. Saved first:\n  /srv/x\n"),
+        ("mkfs.ext4 /dev/sdz", "no", "There is no known way back."),
+        ("docker rm -f web", "no", "There is no known way back."),
+    ],
+)
+def test_the_way_back_is_what_is_saved_first(command, back, words):
+    judged = check(command)
+    assert judged.reversible == back and bool(judged.snapshot_plan) == (back != "no")
+    assert words in explain(judged)
 
 
 def test_a_read_is_explained_without_alarm():
