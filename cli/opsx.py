@@ -265,6 +265,7 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
         "freeze",
         "cli.opsx_approve",
         "stop everything above R0, in every shell at once",
+        usage="[REASON…]",
         options=(JSON, Option("reason", "why; shown to everybody who is stopped", value="TEXT")),
     ),
     Verb(

@@ -144,10 +144,10 @@ def revoke(parsed: Parsed) -> int:
 
 
 def freeze(parsed: Parsed) -> int:
-    """Stops everything above R0 in every shell at once. Anybody may."""
-    _no_words(parsed)
+    """Stops everything above R0 in every shell at once. Anybody may. Words are the reason: who stops is in a hurry."""
+    reason = " ".join(text for text in (parsed.value("reason"), *parsed.words) if text)
     try:
-        note = _guard().ledger.answers.freeze(parsed.value("reason"), actor=surroundings.actor())
+        note = _guard().ledger.answers.freeze(reason, actor=surroundings.actor())
     except StateError as error:
         if error.not_done not in (NOT_FROZEN, STOPPED_UNRECORDED):
             error.not_done = NOT_FROZEN  # not even the place for the note could be opened

@@ -99,3 +99,9 @@ def test_a_persons_list_is_open_to_agents_too():
     import core
 
     assert core.check("opsx list").level == 0
+
+
+@pytest.mark.parametrize("given", [["disk", "is", "full"], ["disk is full"], ["--reason", "disk is", "full"]])
+def test_freeze_takes_words_as_the_reason(capsys, given):
+    code, out, _ = said(capsys, opsx.main, "freeze", *given)
+    assert code == 0 and "is stopped: disk is full (since " in out
