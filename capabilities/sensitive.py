@@ -19,7 +19,7 @@ EGRESS = "it reaches other machines, or may"
 PRIVILEGE = "it changes or takes rights"
 UNTOLD = "what it changes is not told by its text"
 
-_LOCAL_FAMILIES = frozenset(("files", "search", "shellbuiltins", "storage", "system", "text", "vcs"))
+_LOCAL_FAMILIES = frozenset(("archives", "files", "search", "shellbuiltins", "storage", "system", "text", "vcs"))
 """Families of the judge whose programs work on this machine; what they send elsewhere is in their effects."""
 _HARMLESS_WRAPPERS = frozenset(("env", "nice", "ionice", "timeout", "time", "stdbuf", "nohup"))
 _RAISERS = frozenset(("sudo", "su", "doas", "pkexec", "runuser", "setpriv", "run0"))

@@ -11,7 +11,7 @@ from guard.judge.tables import names as words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from guard.judge.engine import Judge
     from guard.judge.program import Call
@@ -97,6 +97,30 @@ def note_put(call: "Call", folder: str, names: "Iterable[str]", word: "Word | No
     for place in call.judge.places(folder):
         if holds_critical(place) and (put := critical_put(place, names)):
             call.note(R2, "path.critical-put", f"puts a critical file into a folder ({put})", word, "docs/judging.md")
+
+
+def put_whole(call: "Call", goal: "Word", sources: "Sequence[Word]") -> None:
+    """What keeps its whole path below the folder that it is put into: `cp --parents`, `rsync -R`."""
+    folder = call.value(goal)
+    for word in sources if folder is not None else ():
+        path = (word.value or call.value(word) or "").rpartition("/./")[2]
+        note_put(call, f"{folder}/{path.rstrip('/').rpartition('/')[0]}", (last_name(path),), goal)
+
+
+def put_by_name(call: "Call", goal: "Word", sources: "Sequence[Word]") -> None:
+    """What lands in a folder under its last name; with a slash behind it all that a folder holds."""
+    folder = call.value(goal)
+    if folder is not None:
+        values = [call.value(word) or "" for word in sources]
+        found = ["" if value.endswith("/") else last_name(value.rpartition(":")[2]) for value in values]
+        note_put(call, folder, found, goal)
+
+
+def put_from(call: "Call", folder: "Word | None", addresses: "Sequence[Word]") -> None:
+    """What is saved under the last names of its addresses; without any under names that nobody knows."""
+    parts = [(call.value(word) or "").partition("?")[0].partition("://") for word in addresses]
+    found = [last_name((part[2] or part[0]).partition("/")[2]) for part in parts] or [""]
+    note_put(call, "." if folder is None else call.value(folder) or "/", found, folder)
 
 
 def may_be_critical(pattern: str) -> bool:

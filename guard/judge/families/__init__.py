@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     _Check = Callable[[Call, str, list[Word], int], None]
 
 _NAMES = {
+    "archives": """
+        7z 7za 7zr 7zz ar brotli bsdtar bunzip2 bzip2 compress cpio gtar gunzip gzip lz4 lzma lzop pbzip2 pigz
+        pixz rar tar uncompress unlzma unrar unxz unzip unzstd xz zip zipinfo zstd
+    """,
     "aws": """
         aws awslocal
     """,
@@ -52,12 +56,10 @@ _NAMES = {
         wmctrl xclip xcode-select xdg-open xdotool xinput xrandr xsel xset zenity
     """,
     "files": """
-        7z 7za 7zr 7zz ar borg brotli bsdtar bunzip2 bzip2 code compress cp cpio dd duplicity ed emacs ex
-        fallocate gcp gedit gio-trash gmv gtar gunzip gzip helix hx install joe kak link ln lz4 lzma lzop mcedit
-        micro mkdir mkfifo mknod mmv mv nano ne nvim pbzip2 pico pigz pixz prename qmv rar rename restic rm
-        rmdir rsnapshot rvim scrub semanage setsebool shred srm subl tar touch trash trash-empty trash-put
-        truncate uncompress unlink unlzma unrar unxz unzip unzstd vi vidir view vim vimdiff wipe xz zip zipinfo
-        zstd
+        borg code cp dd duplicity ed emacs ex fallocate gcp gedit gio-trash gmv helix hx install joe kak link ln
+        mcedit micro mkdir mkfifo mknod mmv mv nano ne nvim pico prename qmv rename restic rm rmdir rsnapshot
+        rvim scrub semanage setsebool shred srm subl touch trash trash-empty trash-put truncate unlink vi vidir
+        view vim vimdiff wipe
     """,
     "firewall": """
         fail2ban-client firewall-cmd firewall-offline-cmd ip6tables ip6tables-restore ip6tables-save ipset

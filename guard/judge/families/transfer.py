@@ -1,8 +1,7 @@
 """What fetches, sends and proves over the network. Source: curl, wget, rsync, OpenSSH, OpenSSL and GnuPG manuals."""
 
-from guard.judge.families.files import put_whole
 from guard.judge.families.remote import ssh_option
-from guard.judge.landing import last_name, note_put
+from guard.judge.landing import last_name, note_put, put_by_name, put_from, put_whole
 from guard.judge.levels import R1, R2, R3
 from guard.judge.options import Grammar, Parsed
 from guard.judge.program import Call, Program
@@ -187,20 +186,13 @@ def _curl(call: Call) -> None:
     folder = parsed.value("--output-dir")
     if parsed.has("-O") or parsed.has("--remote-name-all"):
         given = [option.value for option in parsed.options if option.name == "--url" and option.value is not None]
-        _fetched(call, folder, [] if parsed.has("-J") else [*parsed.operands, *given])
+        put_from(call, folder, [] if parsed.has("-J") else [*parsed.operands, *given])
     if folder is not None:
         outs = [call.value(option.value) or "" for option in parsed.options
                 if option.name == "-o" and option.value is not None]  # fmt: skip
         note_put(call, call.value(folder) or "/", [last_name(out) for out in outs], folder)
     for word in parsed.operands:
         url_peer(call, word)
-
-
-def _fetched(call: Call, folder: "Word | None", addresses: "list[Word]") -> None:
-    """What is saved under the last names of its addresses; without any under names that nobody knows."""
-    paths = [(call.value(word) or "").partition("?")[0].partition("://") for word in addresses]
-    found = [last_name((path[2] or path[0]).partition("/")[2]) for path in paths] or [""]
-    note_put(call, "." if folder is None else call.value(folder) or "/", found, folder)
 
 
 _WGET = Grammar(
@@ -247,7 +239,7 @@ def _wget(call: Call) -> None:
             many_ = any(
                 parsed.has(name) for name in ("-r", "-m", "-p", "--content-disposition", "--trust-server-names")
             )
-            _fetched(call, parsed.value("-P"), [] if many_ else parsed.operands)
+            put_from(call, parsed.value("-P"), [] if many_ else parsed.operands)
     for word in parsed.operands:
         url_peer(call, word)
 
@@ -306,16 +298,7 @@ def _rsync(call: Call, parsed: Parsed) -> None:
         if parsed.has("-R"):
             put_whole(call, operands[-1], operands[:-1])
         else:
-            _brings(call, operands[-1], operands[:-1])
-
-
-def _brings(call: Call, goal: Word, sources: "list[Word]") -> None:
-    """What lands in a folder under its last name; with a slash behind it all that a folder holds."""
-    folder = call.value(goal)
-    if folder is not None:
-        values = [call.value(word) or "" for word in sources]
-        names_ = ["" if value.endswith("/") else last_name(value.rpartition(":")[2]) for value in values]
-        note_put(call, folder, names_, goal)
+            put_by_name(call, operands[-1], operands[:-1])
 
 
 def _rsync_judge(call: Call) -> None:
@@ -363,7 +346,7 @@ def _scp(call: Call) -> None:
             call.reads(word)
     if not outwards and goal is not None:
         call.writes(goal)
-        _brings(call, goal, operands[:-1])
+        put_by_name(call, goal, operands[:-1])
 
 
 _OPENSSL_READS = names("""
