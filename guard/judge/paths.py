@@ -194,7 +194,7 @@ def glob_match(pattern: str, name: str) -> bool:
     while n < len(name):
         char = pattern[p] if p < len(pattern) else ""
         if char == "[":
-            close = pattern.find("]", p + 2)
+            close = _bracket_end(pattern, p + 1)
             if close > 0:
                 p, n = close + 1, n + 1
                 continue
@@ -211,11 +211,28 @@ def glob_match(pattern: str, name: str) -> bool:
     return all(char == "*" for char in pattern[p:])
 
 
+def _bracket_end(pattern: str, at: int) -> int:
+    """Where the bracket expression whose first character is at `at` has its `]`; -1 when nothing closes it."""
+    if pattern[at : at + 1] in ("!", "^"):
+        at += 1
+    first = at
+    while at < len(pattern):
+        mark = pattern[at + 1 : at + 2]
+        if pattern[at] == "]" and at > first:
+            return at
+        if pattern[at] == "[" and mark and mark in ":=." and (close := pattern.find(f"{mark}]", at + 2)) > 0:
+            at = close + 1
+        at += 1
+    return -1
+
+
 def _unbracketed(pattern: str) -> str:
     """A shell pattern without its `[…]`, which name any of several characters."""
-    while "[" in pattern:
-        head, _, tail = pattern.partition("[")
-        pattern = head + tail[1:].partition("]")[2]
+    start = pattern.find("[")
+    while start >= 0:
+        end = _bracket_end(pattern, start + 1)
+        pattern = pattern[:start] + (pattern[end + 1 :] if end > 0 else "")
+        start = pattern.find("[")
     return pattern
 
 

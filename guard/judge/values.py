@@ -60,7 +60,7 @@ def spellings_of(judge: "Judge", word: Word) -> "list[tuple[str, str | None]] | 
             if values is None:
                 return None
             before = "".join(piece for piece in word.parts[:at] if isinstance(piece, str)).rpartition("/")[2]
-            options = [(one, _as_pattern(one, quoted=part.quoted, inside="[" in before)) for one in values]
+            options = [(one, _as_pattern(word, one, quoted=part.quoted, inside="[" in before)) for one in values]
         results = [
             (value + more, None if pattern is None or other is None else pattern + other)
             for value, pattern in results
@@ -71,11 +71,11 @@ def spellings_of(judge: "Judge", word: Word) -> "list[tuple[str, str | None]] | 
     return results
 
 
-def _as_pattern(value: str, *, quoted: bool, inside: bool) -> "str | None":
+def _as_pattern(word: Word, value: str, *, quoted: bool, inside: bool) -> "str | None":
     """What the value of a variable is in a pattern; `inside`: brackets may be open there."""
     if not quoted:
-        # Versions of bash differ in what a backslash does there.
-        return None if "\\" in value else value
+        # Versions of bash differ in what a backslash does there; what is quoted behind a bracket was read without it.
+        return None if "\\" in value or (word.quoted and "[" in value) else value
     return None if inside and not _IN_BRACKETS.isdisjoint(value) else escaped(value)
 
 

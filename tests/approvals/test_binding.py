@@ -172,6 +172,18 @@ def test_glob_for_a_program_that_obeys_binds_the_contents_too(work):
     assert differences(then, bound(work, *inputs)) == ["listing *.yaml"]
 
 
+@pytest.mark.parametrize("pattern", ["[^z]1", "[!z]1", "[[:alpha:]]1", "./[^z]1", "\\\\[a-z]1", "?1"])
+def test_a_pattern_binds_what_bash_lists_for_it(work, pattern):
+    names = {True: ("\\f1", "\\g1"), False: ("f1", "g1")}[pattern.startswith("\\")]
+    (work / names[0]).write_text("a")
+    (work / "z1").write_text("a")
+    then = bound(work, ("program", "rm"), ("glob", pattern))
+    assert then.unbound == ()
+    assert differences(then, bound(work, ("program", "rm"), ("glob", pattern))) == []
+    (work / names[1]).write_text("a")
+    assert differences(then, bound(work, ("program", "rm"), ("glob", pattern))) == [f"listing {pattern}"]
+
+
 def test_what_cannot_be_held_is_said(work):
     os.mkfifo(work / "pipe")
     (work / "tree").mkdir()

@@ -22,9 +22,9 @@ PIECES = (
 LETTERS = "aabbcxyzAZ019._-!^*?[]\\éüß"
 
 
-def bash_lists(folder, patterns):
-    """What bash makes of each pattern, by a script in which each stands as a word."""
-    text = "".join(f"printf '%s\\0' {pattern}; printf '\\n\\0'\n" for pattern in patterns)
+def bash_lists(folder, patterns, given=""):
+    """What bash makes of each pattern, by a script in which each stands as a word; `given` stands before them."""
+    text = given + "".join(f"printf '%s\\0' {pattern}; printf '\\n\\0'\n" for pattern in patterns)
     done = subprocess.run([*BASH, "-c", text], cwd=folder, env=PLAIN, capture_output=True, timeout=60, check=True)
     groups = os.fsdecode(done.stdout).split("\n\0")
     return [tuple(group.split("\0")[:-1]) for group in groups[:-1]]

@@ -37,7 +37,7 @@ class Quoting:
     __slots__ = (
         "source", "start", "at", "end", "nodes", "next_node", "pattern", "heredoc", "whole",
         "parts", "buffer", "quoted", "splits", "globs", "brace", "open_name", "loose_dollar", "opaque", "in_double",
-        "marks", "patterns",
+        "marks", "patterns", "in_brackets",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +71,8 @@ class Quoting:
         """Which pieces of the buffer are quoted and would mean more in a pattern."""
         self.patterns: dict[int, str | None] = {}
         """`Word.patterns`."""
+        self.in_brackets = False
+        """A bracket expression may be open behind the parts so far."""
 
     def read(self, expansion: "Callable[[Any, bool], Expansion]") -> None:
         """Reads to the end; `expansion` tells what a node is, given whether it stands in double quotes."""
@@ -120,16 +122,21 @@ class Quoting:
 
     def _flush(self) -> None:
         if self.buffer:
+            text = "".join(self.buffer)
             if self.marks:
                 self.patterns[len(self.parts)] = self._as_pattern()
                 self.marks = []
-            self.parts.append("".join(self.buffer))
+            elif "/" in text:
+                self.in_brackets = "[" in text.rpartition("/")[2]
+            elif "[" in text:
+                self.in_brackets = True
+            self.parts.append(text)
             self.buffer = []
 
     def _as_pattern(self) -> str:
         """The buffer with a backslash before each quoted character that a pattern would take for more than itself."""
         out: list[str] = []
-        inside = False
+        inside = self.in_brackets
         for at, piece in enumerate(self.buffer):
             marked = at in self.marks
             for char in piece:
@@ -140,6 +147,7 @@ class Quoting:
                 elif char == "[":
                     inside = True
                 out.append(char)
+        self.in_brackets = inside
         return "".join(out)
 
     def _literal(self, text: str) -> None:
