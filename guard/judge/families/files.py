@@ -190,6 +190,7 @@ def _dd(call: Call) -> None:
 
 
 def _truncate(call: Call, parsed: Parsed) -> None:
+    # Emptied on the way to new content (`> f`) a file is edited; this does nothing but throw content away.
     call.note(R3, "files.truncate", "cuts the content of files off", None, "truncate(1)")
     for word in parsed.operands:
         call.writes(word, level=R3)
