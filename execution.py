@@ -15,7 +15,7 @@ from acting.act import Act, Change
 from acting.following import Onlooker
 from acting.judging import assess
 from acting.saving import READ_TIMEOUT_S, snapshot
-from acting.world import Guard, Ran, open_guard, open_store
+from acting.world import Guard, Ran, WayBack, open_guard, open_store
 from guard.bound import NO_OPTIONS
 from guard.errors import CwdGone, NotPermitted
 from guard.types import Level, RequestKind, Verdict
@@ -68,7 +68,7 @@ def run(
         What was judged, and an `Outcome` whose status says what happened. `needs_stamp` and `refused` mean that
         nothing ran; `request_id` then names the request that a person can approve.
     Raises:
-        BadCommand, UnknownTarget, CwdGone, NeedsTerminal: the request is malformed.
+        BadCommand, UnknownTarget, CwdGone, NeedsTerminal, UsageError: the request is malformed.
         CannotRun, SandboxUnavailable: the surroundings are broken. Nothing ran.
         StateDamaged: it is more than a read, and the log was cut. Nothing ran.
     Effects: for a read two log entries (begin, end); else one kept request.
@@ -83,11 +83,20 @@ def run(
     if assessment.level > Level.R0:
         guard.ledger.require_log()
     act = Act(request, assessment, guard, save, cancel, on_output, on_begin)
+    back = _way_back(request, assessment, save)
     if decision.verdict == Verdict.RUN:
-        return Ran(assessment, act.read(timeout_s) if assessment.level == Level.R0 else act.change())
+        return Ran(assessment, act.read(timeout_s) if assessment.level == Level.R0 else act.change(), back)
     if _is_final(assessment):
-        return Ran(assessment, act.not_run())
-    return Ran(assessment, act.with_stamp())
+        return Ran(assessment, act.not_run(), back)
+    return Ran(assessment, act.with_stamp(), back)
+
+
+def _way_back(request: Request, assessment: Assessment, save: SnapshotOptions) -> WayBack | None:
+    if save == NO_OPTIONS or assessment.level == Level.R0:
+        return None  # as judged; before a read nothing is saved
+    from acting.approving import way_back
+
+    return way_back(request, assessment, save)
 
 
 def change_file(

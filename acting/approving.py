@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import core
 from guard.bound import NO_OPTIONS, Refusal
 from guard.errors import StateError
+from guard.types import Level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from acting.world import Guard
+    from acting.world import Guard, WayBack
     from guard.bound import Binding, SnapshotOptions, Stamp
     from guard.ledger.plans import SnapshotPlan
     from guard.types import Assessment, Request
@@ -28,6 +29,26 @@ def plan_of(request: Request, assessment: Assessment, options: SnapshotOptions =
         commands=options.commands,
         leave_out=options.leave_out,
     )
+
+
+def way_back(request: Request, assessment: Assessment, options: SnapshotOptions) -> WayBack:
+    """What is saved before this request runs and what of it comes back, with what the asker adds and leaves out.
+
+    What is added to a plan that holds nothing brings a part back, what is left out of one takes a part away. The output
+    of a read (`--snapshot-cmd`) brings nothing back. Raises UsageError for options that are none.
+    """
+    from acting.world import WayBack
+
+    judged = plan_of(request, assessment)
+    plan = plan_of(request, assessment, options)
+    told = assessment.reversible
+    comes_back = any(item.kind != "command" for item in plan.items)
+    if assessment.level in (Level.R1, Level.R2):
+        if not comes_back:
+            told = "partial" if assessment.level == Level.R1 else "no"
+        elif told == "no" or not set(judged.items) <= set(plan.items):
+            told = "partial"
+    return WayBack(plan.items, told)
 
 
 def bind(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from guard.ledger.store import Ledger
     from guard.ports import Clock, RunResult, Target
     from guard.redact import ByteStream, Redactor
-    from guard.types import Assessment, Captured, Enforcement, Policy
+    from guard.types import Assessment, Captured, Enforcement, PlanItem, Policy
 
 
 MIB = 1 << 20
@@ -52,11 +52,22 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class WayBack:
+    """What a change's snapshot holds, and how much of the change that brings back."""
+
+    saved: tuple[PlanItem, ...]
+    reversible: str
+    """`yes` · `partial` · `no`"""
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """What was judged and what became of it."""
 
     assessment: Assessment
     outcome: Outcome
+    back: WayBack | None = None
+    """What is saved before it, and what of it comes back, where that is not as judged: the asker added or left out."""
 
 
 def open_guard(

@@ -88,8 +88,12 @@ def exec_object(ran: "Ran") -> "dict[str, Any]":
     outcome = ran.outcome
     interference = outcome.interference
     clean = clean_for(ran.assessment)
+    judged = check_object(ran.assessment)
+    if ran.back is not None:
+        judged["snapshot_plan"] = [{"kind": item.kind, "object": clean(item.object)} for item in ran.back.saved]
+        judged["reversible"] = ran.back.reversible
     return {
-        **check_object(ran.assessment),
+        **judged,
         "execution": outcome.execution,
         "status": outcome.status,
         "exit_code": outcome.exit_code,

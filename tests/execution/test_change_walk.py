@@ -12,6 +12,7 @@ import pytest
 
 import execution
 from acting import approving, change
+from capabilities.shapes import exec_object
 from guard.bound import NO_OPTIONS, Consent, SnapshotOptions
 from guard.clock import RandomIds, SystemClock
 from guard.errors import NotApproved
@@ -298,3 +299,38 @@ def test_asker_is_told_of_a_denial_once_more(guard, work):
     (note,) = [note for note in outcome.notes if note.startswith("you denied this at 2")]
     assert "not on friday" in note and "abcdEFGH12345678" not in note
     assert not execution.run(ask("echo x > g", work), guard).outcome.notes
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "saved", "reversible"),
+    [
+        ("./r.sh", SnapshotOptions(), [], "no"),
+        ("./r.sh", SnapshotOptions(files=("f",)), [("file", "f")], "partial"),
+        ("./r.sh", SnapshotOptions(commands=("list::ls",)), [("command", "list")], "no"),
+        ("echo x > f", SnapshotOptions(), [("file", "f")], "yes"),
+        ("echo x > f", SnapshotOptions(files=("g",)), [("file", "f"), ("file", "g")], "yes"),
+        ("echo x > f", SnapshotOptions(leave_out=("f",)), [], "partial"),
+        ("echo x > f", SnapshotOptions(leave_out=("elsewhere",)), [("file", "f")], "yes"),
+        ("echo x > f; echo x > g", SnapshotOptions(leave_out=("f",)), [("file", "g")], "partial"),
+    ],
+)
+def test_shape_tells_what_is_saved_with_what_the_asker_adds_and_leaves_out(
+    guard, work, command, options, saved, reversible
+):
+    (work / "r.sh").write_text("#!/bin/sh\necho x > f\n")
+    (work / "r.sh").chmod(0o755)
+    request = ask(command, work)
+    asked = exec_object(execution.run(request, guard, save=options))
+    approve(request, guard, options=options)
+    ran = exec_object(execution.run(request, guard, save=options))
+    assert (asked["status"], ran["status"]) == (Status.NEEDS_STAMP, Status.SUCCEEDED)
+    for shape in (asked, ran):
+        told = [(item["kind"], os.path.basename(item["object"])) for item in shape["snapshot_plan"]]
+        assert (told, shape["reversible"]) == (saved, reversible)
+    assert bool(ran["snapshot"]) == bool(saved)
+
+
+def test_shape_of_a_read_names_nothing_that_is_saved(guard, work):
+    (work / "f").write_text("")
+    read = exec_object(execution.run(ask("ls", work), guard, save=SnapshotOptions(files=("f",))))
+    assert (read["status"], read["snapshot_plan"], read["snapshot"]) == (Status.SUCCEEDED, [], None)
