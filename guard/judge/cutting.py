@@ -92,6 +92,9 @@ _REMOVES = frozenset(
     ("remove", "purge", "erase", "autoremove", "del", "-r", "-P", "-e", "--remove", "--purge", "-R", "-Rs")
 )
 _RESCUE = frozenset(("isolate", "rescue", "emergency", "default"))
+_STARTS = frozenset(("start", "restart", "reload-or-restart"))
+_END_OTHERS = frozenset(("rescue", "emergency", "shutdown", "umount", "runlevel1"))
+"""Targets whose start ends what lets people in, on a machine that stays on. Source: systemd.special(7)."""
 _CLOUD_NETWORKS = ("security-group", "firewall", "network-acl", "nsg", "route", "security_group")
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "crictl", "ctr"))
 _HOST_NETWORK = ("--net=host", "--network=host", "--pid=host", "--net=container", "--network=container")
@@ -201,7 +204,8 @@ def _inner(word: "Word") -> "Iterator[str]":
 def _rescue(changed: Changed) -> bool:
     words = [word for word in _words(changed) if not word.startswith("-")]
     if changed.ran.name == "systemctl":
-        return bool(words) and words[0] in _RESCUE
+        ends = any(word.removesuffix(".target") in _END_OTHERS for word in words[1:])
+        return bool(words) and (words[0] in _RESCUE or (words[0] in _STARTS and ends))
     return bool(words) and words[0] in ("1", "s", "S", "single", "emergency", "rescue")
 
 
@@ -326,8 +330,9 @@ CUTS: "tuple[Rule, ...]" = (
         "what runs at all",
         "systemctl init telinit",
         _rescue,
-        ("systemctl isolate rescue.target", "systemctl rescue", "systemctl emergency", "init 1", "telinit S"),
-        ("systemctl daemon-reload", "reboot", "systemctl reboot", "init 6"),
+        ("systemctl isolate rescue.target", "systemctl rescue", "systemctl emergency", "init 1", "telinit S",
+         "systemctl start rescue.target", "systemctl --no-block start shutdown"),
+        ("systemctl daemon-reload", "reboot", "systemctl reboot", "init 6", "systemctl start reboot.target"),
     ),
     Rule(
         "a security policy",
