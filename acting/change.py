@@ -121,26 +121,23 @@ def carry_out(
             armed = deadman.arm(execution, snapshot, dead_man_s, plan, guard)
         except CannotRun as error:
             return _no_way_back(error, at, assessment)
-    witness = None
-    try:
+    with deadman.stood_down_unless_begun(armed, guard):
         witness = _start_witness(execution)
-        guard.ledger.begin(
-            request,
-            assessment,
-            profile=Profile.NONE,
-            enforced="none",
-            stamp=stamp,
-            binding=bind() if bind is not None else None,
-            execution=execution,
-            snapshot=snapshot or "",
-            owner=(witness.pid, str(witness.start)),
-        )
-    except BaseException:
-        if witness is not None:
+        try:
+            guard.ledger.begin(
+                request,
+                assessment,
+                profile=Profile.NONE,
+                enforced="none",
+                stamp=stamp,
+                binding=bind() if bind is not None else None,
+                execution=execution,
+                snapshot=snapshot or "",
+                owner=(witness.pid, str(witness.start)),
+            )
+        except BaseException:
             witness.close_gate()
-        if armed is not None:
-            deadman.stand_down(execution, guard)
-        raise
+            raise
     if on_begin is not None:
         on_begin(execution)
     witness.open_gate(_order(request, assessment, guard, execution, snapshot, dead_man=armed is not None))

@@ -261,7 +261,7 @@ def carry_out(
         said = tuple(part for part in (error.message, error.hint) if part)
         return Outcome(Status.SNAPSHOT_FAILED, at=at, decision=edit.assessment.decision, notes=said)
     stale = [run.id for run in ledger.executions(status=Status.UNKNOWN, limit=20).executions]
-    try:
+    with deadman.stood_down_unless_begun(armed, guard):
         ledger.begin(
             edit.request,
             edit.assessment,
@@ -272,10 +272,6 @@ def carry_out(
             execution=execution,
             snapshot=snapshot,
         )
-    except BaseException:
-        if armed is not None:
-            deadman.stand_down(execution, guard)
-        raise
     checkpoint("begun")
     if on_begin is not None:
         on_begin(execution)

@@ -106,6 +106,17 @@ def test_change_that_never_began_is_not_taken_back(guard, tmp_path):
     assert file.read_text() == "by somebody else"
 
 
+def test_what_keeps_a_change_from_beginning_stands_it_down(guard, tmp_path):
+    armed = armed_change(guard, tmp_path / "f", 60)
+    with deadman.stood_down_unless_begun(None, guard), deadman.stood_down_unless_begun(armed, guard):
+        pass
+    assert deadman.ended_as(armed.execution, guard) == ""
+    with pytest.raises(KeyboardInterrupt), deadman.stood_down_unless_begun(armed, guard):
+        raise KeyboardInterrupt
+    assert deadman.ended_as(armed.execution, guard) == claims.STOOD_DOWN
+    until(lambda: not deadman.is_alive(armed))
+
+
 def test_confirmed_change_stays(guard, tmp_path, monkeypatch):
     file = tmp_path / "f"
     file.write_text("before")
