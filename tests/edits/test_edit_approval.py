@@ -158,7 +158,7 @@ def test_an_answered_request_is_asked_no_more(guard, work):
         prepared(Wanted.of_kept(kept), guard, force=False, holds="one run")
 
 
-def test_pending_and_show_name_the_file_and_hold_no_content(guard, work, capsys):
+def test_pending_names_the_file_without_its_content_and_show_the_difference(guard, work, capsys):
     from cli import opsx as program
 
     (work / "f").write_bytes(b"before\n")
@@ -166,6 +166,7 @@ def test_pending_and_show_name_the_file_and_hold_no_content(guard, work, capsys)
     assert program.main(["pending", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["requests"]
     assert (row["kind"], json.loads(row["command"])["path"]) == ("file-change", str(work / "f"))
+    assert "the content" not in json.dumps(row)
     assert program.main(["show", asked.request_id]) == 0
     shown = capsys.readouterr().out
-    assert str(work / "f") in shown and "the content" not in shown
+    assert str(work / "f") in shown and "-before\n+the content\n" in shown
