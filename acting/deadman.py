@@ -375,13 +375,14 @@ def _is_running(execution: str, guard: Guard) -> bool:
 
 def _fire(execution: str, snapshot: str, guard: Guard) -> int:
     """Takes it back, and tries again where the surroundings were in the way. Each try is on record."""
-    from acting import rollback, rollback_request
+    from acting import elders, rollback, rollback_request
 
     for attempt in range(TRIES):
         if attempt:
             time.sleep(AGAIN_S)
         try:
-            plan = _plan(execution, snapshot, guard)
+            further = elders.states(execution, guard)
+            plan = _plan(execution, snapshot, further, guard)
             request = Request(rollback_request.request_of(plan), cwd="/", actor=Actor.RUNBOOK, shell=SHELL)
             done = rollback.apply(plan, request, guard, consent="dead man")
         except GuardError as error:
@@ -395,6 +396,9 @@ def _fire(execution: str, snapshot: str, guard: Guard) -> int:
             rollback=done.execution or None,
             text=_server_told(snapshot, guard) or None,
         )
+        if elders.states(execution, guard) != further:
+            # An earlier one was taken back meanwhile, and this one may have put its change in place again.
+            continue
         return 0 if done.status == Status.SUCCEEDED else 1
     return 1
 
@@ -407,18 +411,22 @@ def _server_told(snapshot: str, guard: Guard) -> str:
     return sshserver.reread() if any(node.path.startswith(sshserver.SETTINGS) for node in nodes) else ""
 
 
-def _plan(execution: str, snapshot: str, guard: Guard) -> RollbackPlan:
+def _plan(execution: str, snapshot: str, further: tuple[tuple[str, str], ...], guard: Guard) -> RollbackPlan:
     """All of it, whoever changed which state since: one must be able to come in again.
+
+    What an earlier change left that nobody confirmed is no state to go back to (`acting.elders`).
 
     Files that others wrote stay, unless what wrote them is a later change that nobody has confirmed either.
     """
     from acting import rollback
 
-    plan = rollback.plan(snapshot, guard, leave_conflicts=True)
+    plan = rollback.plan(snapshot, guard, leave_conflicts=True, further=further)
     ours = _written_unconfirmed(execution, guard) if plan.in_the_way else frozenset()
     overruled = [step.label for step in plan.state_conflicts]
     overruled += [step.path for step in plan.steps if step.state in CONFLICTS and step.path in ours]
-    return rollback.plan(snapshot, guard, overruled=overruled, leave_conflicts=True) if overruled else plan
+    if not overruled:
+        return plan
+    return rollback.plan(snapshot, guard, overruled=overruled, leave_conflicts=True, further=further)
 
 
 def _written_unconfirmed(execution: str, guard: Guard) -> frozenset[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from guard.errors import CannotRun, NotPermitted, NoWayBack, StateBusy, UsageError
-from guard.saved import CONFLICTS, FILE, Action, RolledBack
+from guard.saved import CONFLICTS, FILE, Action, RolledBack, label_of
 from guard.types import LOCAL, Level, Outcome, PlanItem, Profile, Status
 
 if TYPE_CHECKING:
@@ -23,13 +23,21 @@ if TYPE_CHECKING:
     from guard.types import Request
 
 
-def plan(of: str, world: Guard, *, overruled: Iterable[str] = (), leave_conflicts: bool = False) -> RollbackPlan:
+def plan(
+    of: str,
+    world: Guard,
+    *,
+    overruled: Iterable[str] = (),
+    leave_conflicts: bool = False,
+    further: Iterable[tuple[str, str]] = (),
+) -> RollbackPlan:
     """What going back would do, from how things stand now. Changes nothing.
 
     Args:
         of: an execution or a snapshot.
         overruled: conflicting paths and states to take back all the same.
         leave_conflicts: take back the rest without them.
+        further: (label, snapshot) of states that go back to how that earlier snapshot has them.
     Raises:
         NoWayBack: nothing was saved under that id.
         StateDamaged: the snapshot is not what was written.
@@ -62,7 +70,7 @@ def plan(of: str, world: Guard, *, overruled: Iterable[str] = (), leave_conflict
     cut_out = [
         f"{path} was left out when it was saved: it is not looked at" for path in manifest.cut_out if path != own
     ]
-    found = replace(found, notes=(*found.notes, *lost, *cut_out), unkept=unkept)
+    found = replace(found, notes=(*found.notes, *lost, *cut_out), unkept=unkept, further=tuple(further))
     return _with_states(found, manifest, [name for name in chosen if name in names], world)
 
 
@@ -83,6 +91,7 @@ def _with_states(plan: RollbackPlan, manifest: Manifest, overruled: list[str], w
             world,
             overruled=overruled,
             reload_units=units,
+            instead=_instead(plan.further, world),
         )
     wrong = [name for name in overruled if not any(step.label == name and step.state in CONFLICTS for step in found)]
     if wrong:
@@ -90,6 +99,20 @@ def _with_states(plan: RollbackPlan, manifest: Manifest, overruled: list[str], w
             f"{wrong[0]} is not in conflict", not_done="nothing was changed", hint=f"opsx rollback {plan.of}"
         )
     return with_states(plan, found, overruled)
+
+
+def _instead(further: Iterable[tuple[str, str]], world: Guard) -> dict[str, tuple[str, dict[str, object]]]:
+    """By label, the hash and what is known of states, each as the snapshot that is named with it has it."""
+    from acting import states
+
+    found = {}
+    for label, snapshot in further:
+        manifest = world.ledger.snapshots.load(snapshot)
+        with world.ledger.snapshots.contents(manifest) as pack:
+            for output in manifest.outputs:
+                if label_of(output.kind, output.name) == label:
+                    found[label] = output.sha256, states.saved(output, manifest, pack)
+    return found
 
 
 def differences(plan: RollbackPlan, world: Guard) -> tuple[tuple[Step, str], ...]:
@@ -200,7 +223,13 @@ def _armed(
 
 def _as_consented(consented: RollbackPlan, world: Guard) -> RollbackPlan:
     """The plan made anew. Raises NotPermitted: it is not the one that was consented to."""
-    fresh = plan(consented.of, world, overruled=consented.overruled, leave_conflicts=consented.leave_conflicts)
+    fresh = plan(
+        consented.of,
+        world,
+        overruled=consented.overruled,
+        leave_conflicts=consented.leave_conflicts,
+        further=consented.further,
+    )
     if fresh.digest == consented.digest:
         return fresh
     raise NotPermitted(

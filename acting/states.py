@@ -12,8 +12,8 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import core
@@ -21,17 +21,16 @@ from acting.timer import BOOTED
 from guard.errors import GuardError, StateDamaged
 from guard.hands.environment import build_environment
 from guard.hands.services import NOT_INSTALLED, Said, Unreadable, family_of
-from guard.quoting import quoted
 from guard.saved import CONFLICTS, Output, State, StateStep, StepResult, label_of
 from guard.types import Actor, Level, PlanItem, Profile, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from acting.world import Guard
     from guard.hands.services import Family, Read
     from guard.ledger.packs import Pack
-    from guard.saved import Manifest
+    from guard.saved import Manifest, SavedOutput
 
     Known = dict[str, object]
 
@@ -197,6 +196,7 @@ def plan(
     *,
     overruled: Iterable[str] = (),
     reload_units: bool = False,
+    instead: Mapping[str, tuple[str, Known]] = MappingProxyType({}),
 ) -> tuple[StateStep, ...]:
     """What going back would do to a snapshot's states, in the order of work.
 
@@ -204,6 +204,7 @@ def plan(
         after: SHA-256 of each as its change left it.
         overruled: labels of conflicting ones to take back all the same.
         reload_units: files of units go back, so the manager has to read them again.
+        instead: by label, the SHA-256 and what is known of a state that is put back in the place of the snapshot's.
     """
     chosen = frozenset(overruled)
     steps = []
@@ -211,17 +212,25 @@ def plan(
         looked = look(output.kind, output.name, guard)
         if looked is None:
             continue
-        data = pack.read(output.sha256, STATE_BYTES)
-        if data is None:
-            raise StateDamaged(f"the state of {output.name} in {manifest.id} is too large")
-        step = _step(output.kind, output.name, json.loads(data), after.get((output.kind, output.name)), looked, chosen)
-        steps.append(replace(step, before=output.sha256))
+        label = label_of(output.kind, output.name)
+        sha256, before = instead[label] if label in instead else (output.sha256, saved(output, manifest, pack))
+        step = _step(output.kind, output.name, before, after.get((output.kind, output.name)), looked, chosen)
+        steps.append(replace(step, before=sha256))
     if reload_units and os.path.isdir(BOOTED):
         steps = [*(step for step in steps if step.name != _FILES_OF_UNITS), _read_again(guard)]
     with_levels = (
         replace(step, levels=tuple(_level(command, guard) for command, _ in step.commands)) for step in steps
     )
     return tuple(sorted(with_levels, key=_rank))
+
+
+def saved(output: SavedOutput, manifest: Manifest, pack: Pack) -> Known:
+    """A state as a snapshot has it. Raises StateDamaged."""
+    data = pack.read(output.sha256, STATE_BYTES)
+    if data is None:
+        raise StateDamaged(f"the state of {output.name} in {manifest.id} is too large")
+    known: Known = json.loads(data)
+    return known
 
 
 def _read_again(guard: Guard) -> StateStep:
@@ -260,8 +269,12 @@ def put_back(steps: Iterable[StateStep], guard: Guard, on_step: Callable[[StepRe
     """Runs the commands of a plan that a person consented to, looks at each state again, and says what became of it."""
     results = []
     for step in steps:
-        problems = []
+        problems: list[str] = []
+        known = family_of(step.kind, step.name)
         for command, text in step.commands:
+            if problems and known is not None and known[0].in_order:
+                problems.append("what should come after it was not run")
+                break
             problem = _run(command, text, guard)
             if problem:
                 problems.append(problem)
@@ -287,14 +300,14 @@ def _judged(step: StateStep, problems: list[str], guard: Guard) -> StepResult:
 
 def _run(command: str, text: str, guard: Guard) -> str:
     """Runs one command of a way back; "" or what it complained of."""
-    folder = tempfile.mkdtemp(prefix="opsagent-", dir="/run" if os.geteuid() == 0 else None) if text else ""
+    whole, number = command, -1
     try:
-        whole = command
         if text:
-            path = os.path.join(folder, "input")
-            with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-                file.write(text)
-            whole = f"{command} < {quoted(path)}"
+            # In memory, since a way back must not need space: the full disk may be why it is taken.
+            number = os.memfd_create("opsagent")
+            with open(number, "wb", closefd=False) as file:
+                file.write(text.encode())
+            whole = f"{{ {command}; }} < /proc/{os.getpid()}/fd/{number}"
         # What its program asks for (KUBECONFIG …) says where it acts, as it did when the state was read.
         asked = core.check(command, cwd="/", actor=Actor.PERSON, policy=guard.policy).env
         result = guard.target.run(
@@ -303,8 +316,8 @@ def _run(command: str, text: str, guard: Guard) -> str:
     except (GuardError, OSError) as error:
         return f"{command}: {error}"
     finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        if number >= 0:
+            os.close(number)
     if result.exit_code == 0:
         return ""
     last = (result.stderr.text.strip() or result.stdout.text.strip()).split("\n")[-1][:300]

@@ -291,6 +291,8 @@ class RollbackPlan:
     """Secret files that it replaces or removes: what is there now is not kept, so that is gone for good."""
     states: tuple[StateStep, ...] = ()
     """What is no file, in the order of the snapshot; carried out after the files."""
+    further: tuple[tuple[str, str], ...] = ()
+    """(label, snapshot) of states that go back further than this snapshot: to how that one has them."""
 
     @property
     def conflicts(self) -> tuple[Step, ...]:
