@@ -1,7 +1,8 @@
 """The finite list of secret paths that a sandboxed read cannot open, as they lie on this machine.
 
-Names that can lie anywhere (`.env`, `*.pem`) are not here: no rule of the kernel can find them. Hard links to
-a masked file in another folder stay readable, too.
+What another mount shows of them (a bind mount of `/etc`) is closed there as well. Names that can lie anywhere (`.env`,
+`*.pem`) are not here: no rule of the kernel can find them. Hard links to a masked file in another folder, and copies
+that a file system keeps (snapshots, the lower layers of an overlay), stay readable, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pwd
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from guard.hands.sandbox.aliases import aliases, mounts
 from guard.hands.sandbox.landlock import NETWORK_FILE_SYSTEMS, mount_points
 
 SYSTEM = (
@@ -127,7 +129,13 @@ def find_masks(hidden: Iterable[str], home: str = "") -> Masks:
         candidates.extend(_private_keys(f"{folder}/.ssh"))
     present = {os.path.realpath(path) for path in candidates if _can_be_read(path)}
     present.discard("/")
+    present.update(_elsewhere(present))
     return Masks(tuple(sorted(present)), tuple(sorted(set(candidates))))
+
+
+def _elsewhere(present: Iterable[str]) -> list[str]:
+    """The same files and folders, and what lies in them, under the names that other mounts give them."""
+    return [path for path in aliases(present, mounts()) if _can_be_read(path)]
 
 
 def reopened(environment: Mapping[str, str]) -> tuple[str, ...]:
