@@ -9,8 +9,7 @@ import pytest
 
 import core
 import execution
-from acting import deadman
-from guard.errors import StateBusy
+from acting import deadman, rollback
 from guard.ledger import claims
 from guard.ledger.plans import snapshot_plan
 from guard.types import Actor, Outcome, PlanItem, Profile, Request, Status
@@ -93,12 +92,7 @@ def test_a_later_change_does_not_put_back_what_an_earlier_one_was_taken_back_for
 
 
 def test_it_reaches_back_through_every_change_that_nobody_confirmed(changes, repository):
-    first, second = changes.make("cut"), changes.make("second")
-    changes.fire(first)
-    third = changes.make("third")
-    git(repository, "branch", "cut")
-    git(repository, "branch", "second")
-    changes.fire(second, third)
+    changes.fire(*[changes.make(name) for name in ("cut", "second", "third")])
     assert branches(repository) == ["main"]
 
 
@@ -130,16 +124,14 @@ def test_one_that_is_taken_back_while_a_later_one_is_comes_not_back_with_it(chan
     """The later one's plan was made before the earlier one's end."""
     monkeypatch.setattr(deadman, "AGAIN_S", 0.0)
     first, second = changes.make("cut"), changes.make("other")
-    made = deadman._plan
-    between = [first]
+    between, done = [first], rollback.apply
 
-    def plan(execution_id, *rest):
-        found = made(execution_id, *rest)
-        if execution_id == second[0] and between:
+    def apply(plan, *rest, **more):
+        if plan.of == second[1] and between:
             changes.fire(between.pop())
-            raise StateBusy("it waited for the other")
-        return found
+            plan = rollback.plan(plan.of, changes.guard, overruled=[f"git {repository}"], leave_conflicts=True)
+        return done(plan, *rest, **more)
 
-    monkeypatch.setattr(deadman, "_plan", plan)
+    monkeypatch.setattr(rollback, "apply", apply)
     changes.fire(second)
     assert branches(repository) == ["main"]
