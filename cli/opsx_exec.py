@@ -83,6 +83,7 @@ def main(parsed: Parsed) -> int:
         if guard.connection:
             from cli.opsx_confirm import countdown
 
+            signals_end_this()
             countdown(ran.outcome.execution, guard)
     if ran.outcome.status == Status.NEEDS_STAMP and ran.outcome.not_recorded_because:
         return SICK_STATE
@@ -135,6 +136,13 @@ def cancel_on_signals() -> Any:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: token.set())
     return token
+
+
+def signals_end_this() -> None:
+    """Takes `cancel_on_signals` back: nothing is left that a signal could cancel."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _pass_on(stream: str, data: bytes) -> None:
