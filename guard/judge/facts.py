@@ -185,11 +185,12 @@ def _one(
         return
     if what == "device" and paths.device(real) not in ("harmless", "stream"):
         judge.note(R3, "path.device-write", f"{name} is a device ({real})", span, "law 1")
-    elif kind == "delete" and real != name and landing.last_name(real) == landing.last_name(name):
-        # A link above it leads there: what has another name there is a link itself, and only that goes.
-        landing.note_places(judge, [real], f"{name} leads elsewhere: moves or removes", span)
-    elif real != name and paths.critical(real):
-        judge.note(R2, "path.critical-link", f"{name} leads to {real}, a critical file", span, "law 7")
+    # What goes by another name than it has there is a link itself, and only that goes.
+    elif real != name and (kind != "delete" or landing.last_name(real) == landing.last_name(name)):
+        if kind == "delete":
+            landing.note_places(judge, [real], f"{name} leads elsewhere: moves or removes", span)
+        if paths.critical(real):
+            judge.note(R2, "path.critical-link", f"{name} leads to {real}, a critical file", span, "law 7")
     if real != name and paths.own(real, own):
         _touched(judge, real, f"{name} leads to opsagent's own {real}")
 
