@@ -48,6 +48,17 @@ def asked(command: str) -> RollbackAsked | None:
     return RollbackAsked(words[2], words[4], tuple(overruled), leave_conflicts)
 
 
+def title_of(command: str) -> str:
+    """A rollback as a person reads it, without the plan's digest; any other command as it is."""
+    wanted = asked(command)
+    if wanted is None:
+        return command
+    words = ["opsx", "rollback", wanted.of, *(["--leave-conflicts"] if wanted.leave_conflicts else [])]
+    for path in wanted.overruled:
+        words += ["--overrule", path]
+    return " ".join(quoted(word) for word in words)
+
+
 def binding_of(plan: RollbackPlan, request: Request) -> Binding:
     """What a stamp for a rollback holds fast: the plan by its digest, and for whom. Where it is asked from is nothing
     to it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import execution
+from acting import rollback_request
 from acting.rollback_request import asked
 from guard.errors import GuardError, UsageError
 from guard.filechange import title_of
@@ -47,10 +48,14 @@ def nothing_named(guard: execution.Guard) -> UsageError:
     return UsageError("name one execution or snapshot", not_done="nothing was changed", hint=hint)
 
 
+def titled(command: str, kind: str) -> str:
+    """What was asked for, as a list shows it to a person: file changes and rollbacks in words. Not made visible."""
+    return title_of(command) if kind == RequestKind.FILE_CHANGE else rollback_request.title_of(command)
+
+
 def in_short(run: Execution) -> str:
     """What a run did, on one line of at most 100 characters. Redacted, since the record is; not made visible."""
-    text = title_of(run.command) if run.kind == RequestKind.FILE_CHANGE else run.command
-    return " ".join(text.split())[:_SHOWN]
+    return " ".join(titled(run.command, run.kind).split())[:_SHOWN]
 
 
 def taken_back(runs: Iterable[Execution]) -> dict[str, str]:

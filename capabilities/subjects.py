@@ -162,7 +162,7 @@ def _rollback(wanted: Wanted, asked: RollbackAsked, guard: Guard) -> Subject:
     ]
     rows += [row for step in plan.states for row in state_rows(step)]
     paths = [kind_words(step.now) for step in plan.work if step.path not in plan.unkept]
-    shown, is_hidden = _shown(request.command, guard)
+    shown, is_hidden = _shown(rollback_request.title_of(request.command), guard)
     return Subject(
         ROLLBACK,
         execution.rollback_assessment(plan),

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import execution
+from capabilities.going_back import titled
 from capabilities.shapes import execution_object, request_object
 from cli.json_text import json_line
 from cli.report import command_row, line, safe, write
@@ -105,7 +106,7 @@ def execution_row(run: Execution) -> str:
     mark = "!" if run.status == Status.UNKNOWN else " "
     code = "" if run.exit_code is None else f" {run.exit_code}"
     before = f"{mark} {run.id:14} {run.started_at[:19]}Z  {run.level:2} {run.status + code:14} {run.actor:7} "
-    return command_row(before, title_of(run.command) if run.kind == RequestKind.FILE_CHANGE else run.command, 90)
+    return command_row(before, titled(run.command, run.kind), 90)
 
 
 def show(parsed: Parsed) -> int:
@@ -241,8 +242,8 @@ def _watch(store: Ledger | NullLedger, *, as_json: bool) -> int:
 
 def pending_row(kept: KeptRequest) -> str:
     """One waiting request in one line."""
-    asked = title_of(kept.command) if kept.kind == RequestKind.FILE_CHANGE else kept.command
-    return command_row(f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} ", asked, 90)
+    before = f"{kept.id:9} {kept.created_at[:19]}Z  {kept.level} {kept.actor:7} "
+    return command_row(before, titled(kept.command, kept.kind), 90)
 
 
 def audit(parsed: Parsed) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dialogue.confirm import ROLLBACK
 from guard import render
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def _rows(ask: Ask, columns: int) -> Iterator[str]:
     meaning = BUT_SAVED if ask.level == "R3" and _saves(ask) else LEVELS.get(ask.level, "")
     yield from _field("level", f"{ask.level}: {meaning}", columns)
     yield from _fields("why", ask.reasons, columns)
-    yield from _fields("does", ask.effects, columns)
+    if not (ask.kind == ROLLBACK and ask.details):  # they say the same, with the differences
+        yield from _fields("does", ask.effects, columns)
     for text in ask.details:
         for row in render.wrap(one(text), columns - 4):
             yield "    " + row

@@ -278,7 +278,7 @@ def _entered(dock: Dock, front: Waiting, now_s: float) -> tuple[Dock, Act]:
     wanted = to_type(front)
     runs = _runs(typed, ask) if not wanted else 1 if dock.typed == wanted[dock.given] else None
     if runs is None:
-        words = "what it destroys, as shown" if wanted else "yes, no or edit"
+        words = "what it destroys, as shown" if wanted else "yes, no or edit" if is_editable(ask) else "yes or no"
         return replace(again, said=f"that is no answer: type {words}, then Enter"), None
     if dock.columns < LEAST_COLUMNS:
         return replace(again, said=f"too narrow to show it whole: {LEAST_COLUMNS} columns are needed"), None
@@ -288,6 +288,11 @@ def _entered(dock: Dock, front: Waiting, now_s: float) -> tuple[Dock, Act]:
     if dock.given + 1 < len(wanted):
         return replace(again, given=dock.given + 1, said=""), None
     return _answered(dock, _answer(dock, APPROVED, uses=runs), now_s)
+
+
+def is_editable(ask: Ask) -> bool:
+    """Whether `edit` is an answer: one command, all of it shown."""
+    return ask.kind == COMMAND and not ask.also and not ask.fingerprint
 
 
 def to_type(front: Waiting) -> tuple[str, ...]:

@@ -121,10 +121,12 @@ def _choices(front: Waiting, columns: int) -> list[Line]:
     elif docks.to_type(front):
         several = len(docks.to_type(front)) > 1
         text = _CHOICES_R3_PLAN if several else _CHOICES_R3
-        if ask.kind != COMMAND or ask.also:
+        if not docks.is_editable(ask):
             text = text.replace(" · edit", "")
     else:
         text = _CHOICES if ask.kind == COMMAND and not ask.also else _CHOICES_ROLLBACK
+        if not docks.is_editable(ask):
+            text = text.replace(" · edit", "")
     rows, row = [], ""
     for part in text.split(" · "):
         longer = f"{row} · {part}" if row else part

@@ -19,6 +19,8 @@ from agent.repl.goals import Ended, Goal
 from capabilities.call import Call
 from capabilities.going_back import nothing_named
 from capabilities.ops import exec_tool
+from cli.opsx_records import execution_row
+from dialogue.screen import screen_of
 from guard.errors import UsageError
 from guard.types import Actor, Request
 from tests.repl.desks import Seat
@@ -214,6 +216,24 @@ def test_rollback_without_an_id_says_what_is_in_the_way_and_takes_no_older_chang
     assert f"not back yet: {newest}  echo ours > newer" in one.shown()
     assert f"inthewaychangedsince:{newer}" in re.sub(r"[\s,]", "", one.shown()) and "--leave-conflicts" in one.shown()
     assert newer.read_text() == "theirs\n" and Path(one.world.cwd, "older").exists()
+
+
+def test_a_rollback_is_asked_for_by_path_and_difference_and_not_by_its_digest(seat):
+    one = seat({"text": "never asked"})
+    one.asked("!echo ours > newer")
+    one.answer("yes")
+    one.pump()
+    ask = one.asked(f"/rollback {one.desk.transcript.tools[-1].execution}").ask
+    shown = screen_of([ask], 400)
+    path = os.path.join(one.world.cwd, "newer")
+    assert ask.command == f"opsx rollback {one.desk.transcript.tools[-1].execution}" and "--plan" not in shown
+    assert [row for row in shown.split("\n") if row.endswith(f"delete {path}")] == [f"    delete {path}"]
+    assert "-ours" in shown
+    one.answer("yes")
+    one.pump()
+    assert not os.path.exists(path)
+    (rollback,) = [run for run in one.world.guard.ledger.executions(limit=9).executions if "rollback" in run.command]
+    assert "--plan" in rollback.command and "--plan" not in execution_row(rollback)
 
 
 def test_what_was_taken_back_is_not_offered_again_though_its_file_was_changed_since(seat):

@@ -206,6 +206,13 @@ def test_only_commands_are_approved_for_several_runs():
     assert typed(docked(replace(ASK, kind="rollback")), "yes 2", "<enter>")[1] == []
 
 
+@pytest.mark.parametrize("more", [{}, {"kind": "rollback"}, {"kind": "file-change"}, {"fingerprint": "ab12"}])
+def test_edit_is_named_only_where_it_is_an_answer(more):
+    found = typed(docked(replace(ASK, **more)), "perhaps", "<enter>")[0]
+    is_offered = "edit" in "".join(text for row in rows_of(found, QUIET) for _, text in row)
+    assert is_offered == ("edit" in found.said) == (not more)
+
+
 def test_question_takes_words_or_a_number_and_approves_nothing():
     asked = Waiting("q-1", None, "Which one?", ("web-1", "web-2"))
     for words, reason in (("2", "web-2"), ("neither", "neither"), ("7", "7")):
