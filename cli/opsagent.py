@@ -144,6 +144,8 @@ Without a model, runbooks answer: they read a few files and programs through the
 wrong, what was not checked and why, and where to look next. A question that asks for a change gets the look only.
 A text that is piped in beside -p TEXT is read too: its error lines are grouped, and say where to look.
 
+opsagent doctor says what works here and how to mend what does not (opsagent doctor --help); opsagent config check and
+opsagent usage are about settings and about what models were asked (docs/config.md).
 opsagent runbook list|show|test tells what can be checked (opsagent runbook --help).
 opsagent sessions list|show|export|fork|rm|prune is about earlier conversations (opsagent sessions --help).
 opsagent install HOST puts server and hook into Claude Code, Codex or Gemini CLI (opsagent install --help).""",

@@ -144,6 +144,7 @@ refused. Every fault of its own, and any answer that takes more than 5 s, stops 
             Option("status", "only that status: succeeded, failed, timed_out, cancelled, unknown, running", value="S"),
             Option("since", "only those begun at or after this time (RFC 3339, or 15m, 2h, 3d ago)", value="TIME"),
             Option("limit", "at most N rows, 1..1000 (default 20)", value="N"),
+            Option("all", "the reads of runbooks too, which are counted only"),
         ),
     ),
     Verb(

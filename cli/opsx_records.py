@@ -7,15 +7,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import execution
-from capabilities.going_back import titled
+from capabilities.going_back import LOOKED_AT, taken_back, titled
 from capabilities.shapes import execution_object, request_object
 from cli.json_text import json_line
-from cli.report import command_row, line, safe, write
+from cli.report import as_typed, command_row, line, safe, write
 from guard.errors import GuardError, StateDamaged, UsageError
 from guard.filechange import title_of
 from guard.redact import Redactor
 from guard.render import visible
-from guard.types import RequestKind, Status
+from guard.types import Actor, RequestKind, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,10 +49,12 @@ def executions(parsed: Parsed) -> int:
     status = parsed.value("status")
     if status and status not in STATUSES:
         raise UsageError(f"there is no status {status!r}", hint=f"one of {', '.join(STATUSES)}")
+    limit = parsed.whole_number("limit", 20, low=1, high=1000)
+    folds = not parsed.flag("json") and not parsed.flag("all")
     listing = execution.open_store(Redactor()).executions(
         status=status or None,
         since=since(parsed.value("since"), parsed) if parsed.value("since") else None,
-        limit=parsed.whole_number("limit", 20, low=1, high=1000),
+        limit=LOOKED_AT if folds else limit,
     )
     if parsed.flag("json"):
         line(
@@ -63,14 +65,24 @@ def executions(parsed: Parsed) -> int:
             }
         )
         return 0
-    for run in listing.executions:
-        write(execution_row(run) + "\n")
-    if not listing.executions:
+    shown = [run for run in listing.executions if not (folds and _is_runbooks_read(run))][:limit]
+    back = taken_back(listing.executions)
+    for run in shown:
+        write(execution_row(run, back.get(run.id, "")) + "\n")
+    if folds and (folded := sum(map(_is_runbooks_read, listing.executions))):
+        reads = "1 read" if folded == 1 else f"{folded} reads"
+        write(f"opsx: and {reads} of runbooks: {as_typed('opsx executions --all')}\n", to_stderr=True)
+    elif not listing.executions:
         write("nothing was run yet\n" if not status else f"nothing with status {status}\n", to_stderr=True)
     for note in listing.notes:
         write(f"opsx: {safe(note)}\n", to_stderr=True)
-    _say_what_waits(listing.executions)
+    _say_what_waits(shown)
     return 0
+
+
+def _is_runbooks_read(run: Execution) -> bool:
+    """A look that a question took, as there are a dozen for each: nothing that somebody did."""
+    return run.actor == Actor.RUNBOOK and run.level == "R0" and run.status == Status.SUCCEEDED
 
 
 def _say_what_waits(runs: Iterable[Execution]) -> None:
@@ -101,11 +113,18 @@ def since(text: str, parsed: Parsed) -> str:
     return utc_text(int(moment.astimezone(UTC).timestamp() * 1000))
 
 
-def execution_row(run: Execution) -> str:
-    """One run in one line: an unresolved `unknown` begins with a mark."""
+def execution_row(run: Execution, taken_back_by: str = "") -> str:
+    """One run in one line: an unresolved `unknown` begins with a mark.
+
+    Args:
+        taken_back_by: `e-…` of the rollback that took it back; "" for none.
+    """
     mark = "!" if run.status == Status.UNKNOWN else " "
     code = "" if run.exit_code is None else f" {run.exit_code}"
-    before = f"{mark} {run.id:14} {run.started_at[:19]}Z  {run.level:2} {run.status + code:14} {run.actor:7} "
+    # What no person and no agent asked for, and is no read, is what came due by itself.
+    actor = "by time" if run.actor == Actor.RUNBOOK and run.level != "R0" else run.actor
+    before = f"{mark} {run.id:14} {run.started_at[:19]}Z  {run.level:2} {run.status + code:14} {actor:7} "
+    before += f"(taken back by {taken_back_by}) " if taken_back_by else ""
     return command_row(before, titled(run.command, run.kind), 90)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from cli import opsagent, opsx
+from cli import opsagent, opsx, opsx_records
 from cli.options import Parsed, parse
 from guard.errors import UsageError
+from guard.ledger.records import Execution
 
 
 def said(capsys, main, *argv):
@@ -105,3 +107,27 @@ def test_a_persons_list_is_open_to_agents_too():
 def test_freeze_takes_words_as_the_reason(capsys, given):
     code, out, _ = said(capsys, opsx.main, "freeze", *given)
     assert code == 0 and "is stopped: disk is full (since " in out
+
+
+def _ran(id, command, *, level="R0", actor="runbook", snapshot=""):
+    return Execution(
+        id, 1, "2026-12-01T04:00:00.000Z", status="succeeded", level=level, command=command, actor=actor,
+        snapshot=snapshot,
+    )  # fmt: skip
+
+
+def test_reads_of_runbooks_are_counted_and_what_was_taken_back_says_so(capsys, monkeypatch):
+    runs = [
+        _ran("e-3", f"opsx rollback e-1 --plan {'a' * 64}", level="R2", snapshot="s-3"),
+        *(_ran(f"e-2{number}", "df -P") for number in range(30)),
+        _ran("e-1", "touch x", level="R1", actor="person", snapshot="s-1"),
+    ]
+    store = SimpleNamespace(executions=lambda *, limit, **_: SimpleNamespace(executions=runs[:limit], notes=()))
+    monkeypatch.setattr(opsx_records.execution, "open_store", lambda redactor: store)
+    code, out, err = said(capsys, opsx.main, "executions")
+    first, second = out.splitlines()
+    assert code == 0 and "by time" in first and "runbook" not in first and "--plan" not in first
+    assert "(taken back by e-3) touch x" in second
+    assert "and 30 reads of runbooks: " in err and "executions --all" in err
+    assert said(capsys, opsx.main, "executions", "--all")[1].count("df -P") == 19
+    assert said(capsys, opsx.main, "executions", "--json")[1].count("df -P") == 19
