@@ -159,7 +159,7 @@ def test_state_that_somebody_changed_since_is_a_conflict_and_is_left_alone(tmp_p
 
 MADE = (
     "git init -q -b main r; cd r; git config user.email a@b; git config user.name n; echo 1 > f; git add f; "
-    "git commit -q -m 1; git branch side; git tag t; echo 2 > f; git commit -q -a -m 2"
+    "git commit -q -m 1; git branch side; git branch own/one; git tag t; echo 2 > f; git commit -q -a -m 2"
 )
 GIT_CHANGES = {
     "branches-and-tags": "{git} branch -q -D side; {git} checkout -q -b other; {git} commit -q --allow-empty -m 3; "
@@ -168,6 +168,10 @@ GIT_CHANGES = {
     "another-branch": "{git} checkout -q side",
     "hard-reset": "{git} reset -q --hard HEAD~1",
     "commit": "{git} commit -q --allow-empty -m 3",
+    "a-branch-in-the-place-of-a-folder": "{git} branch a/b side && {git} branch -q -D side && {git} branch side/x a/b",
+    "a-folder-in-the-place-of-the-branch-in-use": "{git} branch -m main main/new",
+    "a-branch-for-the-folder-of-branches": "{git} branch -m own/one own",
+    "a-branch-for-the-folder-of-branches-in-use": "{git} checkout -q own/one; {git} branch -m own",
 }
 
 
@@ -184,3 +188,32 @@ def test_what_was_staged_before_a_commit_is_staged_again(tmp_path):
     told = story(tmp_path, change, before=f"cd {tmp_path}; {MADE}; echo 3 > f; git add f", alone=is_root())
     assert told["now"] == told["before"]
     assert (tmp_path / "r/f").read_text() == "3\n"
+
+
+@pytest.mark.guarantee("G-STATE-BACK")
+def test_no_branch_is_lost_when_the_one_in_its_place_cannot_be_made(tmp_path):
+    git = f"git -C {tmp_path}/r"
+    told = story(
+        tmp_path,
+        f"{git} checkout -q own/one; {git} branch -m own; {git} branch -q -D side",
+        before=f"cd {tmp_path}; {MADE}",
+        disturb=f"touch {tmp_path}/r/.git/refs/heads/side.lock",
+        look=f"{git} for-each-ref; {git} symbolic-ref HEAD",
+        alone=is_root(),
+    )
+    (text,) = (text for _, text in told["results"].values())
+    assert told["status"] == "failed"
+    assert "what should come after it was not run" in text
+    assert told["now"] == told["after"]
+    assert told["looked"][2] == told["looked"][1]
+
+
+@pytest.mark.guarantee("G-STATE-BACK")
+def test_a_way_back_needs_no_space(tmp_path):
+    if not is_root():
+        every_read_answers_or_says_why(PlanItem("state", "iptables"))
+        return
+    full = "mount -t tmpfs -o size=1m none /mnt; for at in /run /dev/shm; do mount --bind /mnt $at; done"
+    told = story(tmp_path, "iptables -A INPUT -j DROP", place=full, disturb="cat /dev/zero > /mnt/x || true")
+    assert told["results"] == {"iptables": ["done", ""]}
+    assert told["now"] == told["before"]

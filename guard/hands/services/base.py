@@ -88,3 +88,5 @@ class Family:
     """Absolute paths from key and answer."""
     proven: bool = True
     """Tried against the real thing; else only against its documented answers."""
+    in_order: bool = False
+    """Each command of its way back presumes the ones before: after one that fails the rest is not run."""

@@ -57,8 +57,11 @@ def _way_back(key: str, before: State, now: State) -> WayBack:
     first += [f"create {name} {old[name]}" for name in old if name not in new]
     last = [line for line in first if here and line.split(" ")[1] == here]
     first = [line for line in first if line not in last]
-    last += [f"delete {name} {new[name]}" for name in new if name not in old]
-    commands = [_transaction(git, first)] if first else []
+    gone = [name for name in new if name not in old]
+    made = [name for name in old if name not in new]
+    astride = [name for name in gone if any(_exclude(name, one) for one in made)]
+    last += [f"delete {name} {new[name]}" for name in gone if name not in astride]
+    commands = [_instead(git, astride, first, now) if astride else _transaction(git, first)] if first else []
     if before["branch"] == now["branch"] and before["branch"]:
         if last and here in old and old[here] != new.get(here):
             commands.append(Inverse(f"{git} reset -q --keep {old[here]}"))
@@ -85,11 +88,38 @@ def _switch(before: State, *, follows: bool) -> str:
     return f"symbolic-ref HEAD {quoted(branch)}" if branch else f"update-ref --no-deref HEAD {head}"
 
 
+def _exclude(one: str, other: str) -> bool:
+    """Whether there is no repository that has both: a reference is a file, or the folder of others."""
+    return one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def _instead(git: str, astride: list[str], lines: list[str], now: State) -> Inverse:
+    """Makes references in the place of those that exclude them, which are there again when it fails.
+
+    No transaction of git takes both. HEAD stands alone meanwhile when its branch is one of them.
+    """
+    away, again = [], []
+    if now["branch"] in astride:
+        away.append(f"{git} update-ref --no-deref HEAD {now['head']}")
+        again.append(f"{git} symbolic-ref HEAD {quoted(now['branch'])}")
+    for name in astride:
+        away.append(f"{git} update-ref -d {quoted(name)} {now['refs'][name]}")
+        again.insert(0, f"{git} update-ref {quoted(name)} {now['refs'][name]}")
+    steps = " && ".join([*away, f"{git} update-ref --stdin"])
+    return Inverse(f"{{ {steps}; }} || {{ {'; '.join(again)}; false; }}", "\n".join(lines) + "\n")
+
+
 def _transaction(git: str, lines: list[str]) -> Inverse:
     """All of it or nothing, and each line names the value that it expects."""
     return Inverse(f"{git} update-ref --stdin", "\n".join(lines) + "\n")
 
 
 FAMILY = Family(
-    "git", "git", _reads, _parse, _way_back, stays="what was not committed, in the index and in the work tree"
+    "git",
+    "git",
+    _reads,
+    _parse,
+    _way_back,
+    stays="what was not committed, in the index and in the work tree",
+    in_order=True,
 )
