@@ -317,6 +317,9 @@ def _files(frame: "Frame", host: Host, place: Place) -> Answer:
     """Watches what the host's file tools write; everything but the watched places is left to the host's rules."""
     from guard.judge import paths
 
+    stopped = _stopped(frame, place)
+    if stopped:
+        return Answer("deny", _said(f"opsagent: refused: {stopped}. Nothing was written."))
     project = places.project_folder(_named_project(host, place), frame.cwd, place.home)
     critical, inside = "", True
     for path in _paths_in(frame.input):
@@ -341,6 +344,17 @@ def _files(frame: "Frame", host: Host, place: Place) -> Answer:
             answer = _question("opsagent: R1, changes a file of the project.", host, place)
             return _with_problem(answer, problem) if problem else answer
     return Answer("pass")
+
+
+def _stopped(frame: "Frame", place: Place) -> str:
+    """Why no change at all may begin here (a stop, a mode, a fault of the configuration), "" when one may."""
+    from cli import surroundings
+
+    # As a person's, so that nothing but such a reason refuses so small a change.
+    found = surroundings.judged(
+        "touch f", cwd=frame.cwd, actor=Actor.PERSON, enforcement=NO_ENFORCEMENT, policy=place.policy.replace(rules=())
+    )
+    return found.decision.text if found.decision.verdict == Verdict.REFUSE else ""
 
 
 def _question(said: str, host: Host, place: Place) -> Answer:

@@ -352,12 +352,18 @@ def test_actor_is_the_hook(world, monkeypatch):
     assert seen == ["hook"]
 
 
-def test_frozen_and_read_only_policies_hold_here_too(world):
+@pytest.mark.parametrize(
+    ("tool", "given"), [("Bash", {"command": "touch x"}), ("Write", {"file_path": "notes.md", "content": ""})]
+)
+def test_what_stops_all_changes_holds_here_too(world, tool, given):
     place = world.place()
-    for policy in (Policy(frozen="an incident"), Policy(mode="read-only")):
-        place.policy = policy
-        frame = frame_of(
-            json.dumps({"hook_event_name": "PreToolUse", "cwd": str(world.project), "tool_name": "Bash",
-                        "tool_input": {"command": "touch x"}}).encode()
-        )  # fmt: skip
+    frame = frame_of(
+        json.dumps(
+            {"hook_event_name": "PreToolUse", "cwd": str(world.project), "tool_name": tool, "tool_input": given}
+        ).encode()
+    )
+    stopped = (Policy(frozen="an incident"), Policy(mode="read-only"), Policy(fault="config.toml: it is not TOML"))
+    for place.policy in stopped:
         assert rule(frame, HOSTS["claude-code"], place).decision == "deny"
+    for place.policy in (Policy(), Policy(mode="lab")):
+        assert rule(frame, HOSTS["claude-code"], place).decision != "deny"
