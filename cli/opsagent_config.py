@@ -119,7 +119,8 @@ def _check(*, as_json: bool) -> int:
     if as_json:
         line({"format": 1, "ok": not problems, "files": files, "problems": [redact(text) for text in problems]})
     else:
-        write("".join(f"ok  {safe(path)}\n" for path in files))
+        # A mistake is one of them all: what one file leaves out, another may name.
+        write("".join(f"{'read' if problems else 'ok'}  {safe(path)}\n" for path in files))
         if not files and not problems:
             write("there is no configuration file; the built-in settings hold\n")
         _complain(problems)

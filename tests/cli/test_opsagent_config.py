@@ -136,6 +136,13 @@ def test_check_says_what_is_wrong_and_ends_with_two(capsys, file, text, said):
     assert code == 2 and said in err and SECRET not in err
 
 
+@pytest.mark.parametrize("text", ['[brains.near]\nkey = "x"\n', '[policy]\nmode = "lax"\n'])
+def test_check_calls_nothing_ok_where_something_is_wrong(capsys, file, text):
+    file.write_text(text)
+    code, out, err = config(capsys, "check")
+    assert code == 2 and err and "ok" not in out.split()
+
+
 def test_a_brain_that_cannot_be_read_leaves_the_rest_of_show(capsys, file):
     file.write_text('[policy]\nmode = "lab"\n[brains.near]\nkey = "x"\n')
     code, out, err = config(capsys, "show")
