@@ -18,6 +18,7 @@ from dialogue.confirm import FILE_CHANGE, RESOLVE, Ask
 from dialogue.screen import marked_spans, typeable
 from guard.ledger.answers import ToApprove
 from guard.ledger.entries import command_hmac
+from guard.saved import STATE_KINDS
 from guard.types import Actor, Level
 
 if TYPE_CHECKING:
@@ -176,15 +177,24 @@ def _marked(command: str, shown: str, assessment: Assessment) -> tuple[tuple[int
 
 
 def _object_of(assessment: Assessment, *, redact: Callable[[str], str]) -> str:
-    """What an R3 destroys, as the person has to type it; the host's name when that cannot be typed as shown."""
+    """What an R3 destroys, as the person has to type it: every path that it removes, else the first thing that it
+    changes, else the state that it changes; the host's name when that cannot be typed as shown."""
+
+    def may(text: str) -> bool:
+        return text not in ("", "?") and typeable(text) and redact(text) == text
+
+    removed = [effect.object for effect in assessment.effects if effect.kind == "delete"]
+    together = " ".join(dict.fromkeys(removed))
+    if all(map(may, removed)) and may(together):
+        return together
     order = ("delete", "write")
     effects = sorted(assessment.effects, key=lambda effect: order.index(effect.kind) if effect.kind in order else 2)
     for effect in effects:
-        if effect.kind in ("read", "secret-read", "privilege") or effect.object in ("", "?"):
-            continue
-        if typeable(effect.object) and redact(effect.object) == effect.object:
+        if effect.kind not in ("read", "secret-read", "privilege") and may(effect.object):
             return effect.object
-    return os.uname().nodename
+    # No effect has a name: what is saved first is what goes, as the firewall of `nft flush ruleset`.
+    states = (item.object for item in assessment.snapshot_plan if item.kind in STATE_KINDS)
+    return next(filter(may, states), os.uname().nodename)
 
 
 def _asker(request: Request) -> str:

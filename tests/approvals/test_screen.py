@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capabilities.questions import _object_of
+from core import check
 from dialogue.confirm import Ask
 from dialogue.screen import MARKED, marked_spans, question_of, screen_of, typeable
 from guard import render
@@ -231,3 +233,18 @@ def test_spans_of_bytes_become_spans_of_characters():
     command = "echo 重启; reboot"
     start = command.encode().index(b"reboot")
     assert [command[a:b] for a, b in marked_spans(command, [(start, start + 6)], [])] == ["reboot"]
+
+
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        ("rm -rf /tmp/nonexistent /tmp/app.conf", "/tmp/nonexistent /tmp/app.conf"),
+        ("rm -rf /srv/x", "/srv/x"),
+        ("rm -rf /srv/x '/srv/a\tb'", "/srv/x"),
+        ("nft flush ruleset", "nft"),
+        ("iptables -F", "iptables"),
+        ("poweroff", os.uname().nodename),
+    ],
+)
+def test_what_is_typed_names_all_that_is_destroyed(command, typed):
+    assert _object_of(check(command, cwd="/"), redact=str) == typed
