@@ -38,6 +38,8 @@ RUNBOOK, MOST_QUESTION = "runbook", 4000
 """The tool that looks first, and the longest question that it takes."""
 
 NEW, OPEN, TURNING, CLOSED = "new", "open", "turning", "closed"
+TERMINALS = ("repl", "oneshot")
+"""Shells that put what still waits at the end of a turn to their person by themselves."""
 
 
 class Conversation:
@@ -157,6 +159,7 @@ class Conversation:
             updates=self._updates,
             redactor=self._guard.redactor,
             limits=self._limits,
+            asks=self._hands.can_ask and self._shell in TERMINALS,
         )
         if self._limits.timeout_s:
             stop.after(self._limits.timeout_s)

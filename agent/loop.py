@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     Steps = Generator[Event, None, T]
     """Events, and then a value for whoever drives it with `yield from`."""
 
+APPROVE = "ops_approve"
+"""The tool that asks the person about a kept request (`capabilities.approvals`)."""
+BY_ITSELF = frozenset(("ops_exec", "bash", "read", "write", "edit"))
+"""Tools that keep a request and leave the asking to APPROVE; the others ask in the same call."""
 DENIALS = 2
 """This many denials of one intent end a turn; more would be pressing a person who said no."""
 
@@ -116,9 +120,11 @@ class Turn:
         updates: queue.SimpleQueue[Event | Used | None],
         redactor: Redactor,
         limits: Limits,
+        asks: bool = False,
     ) -> None:
         """
         Args:
+            asks: whether the person can be asked: what waits at the end of the turn is then put to them, once.
             sent: makes the request of what was said so far, and what a person should know of it.
             updates: gets what tools tell; `None` wakes whoever waits on it.
         """
@@ -126,6 +132,10 @@ class Turn:
         self._sent, self._stop, self._updates = sent, stop, updates
         self._redactor, self._limits = redactor, limits
         self._unmet: dict[str, tuple[int, str]] = {}
+        self._asks = asks
+        self._unasked: dict[str, str] = {}
+        """Requests that nobody was asked about in this turn, by what they are about."""
+        self._asked: set[str] = set()
         self._denials = 0
         self._wrote = False
         self._unsaved = ""
@@ -169,9 +179,10 @@ class Turn:
             if reply.calls and reply.stop == "length":
                 yield from self._settle("not run: your reply was cut by the length limit; call again, shorter", "error")
                 continue
-            if not reply.calls:
+            if reply.calls:
+                yield from self._use(reply.calls)
+            elif not (yield from self._ask_what_waits()):
                 return (yield from self._end(reply))
-            yield from self._use(reply.calls)
             if self._stop.is_set():
                 return self._stop.exit_code
             if self._denials >= DENIALS:
@@ -212,6 +223,15 @@ class Turn:
             yield events.Notice(self._redactor.text(note))
         yield self._usage(reply.tokens, reply.cost)
         return replace(reply, calls=calls)
+
+    def _ask_what_waits(self) -> Steps[bool]:
+        """Asks about what the brain wanted and asked nobody for, as if it had; True when something was approved."""
+        waiting, self._unasked = self._unasked, {}
+        if not waiting or not self._asks:
+            return False
+        calls = tuple(ToolCall("", APPROVE, {"request": request}) for request in waiting.values())
+        yield from self._use((yield from self._keep_reply(Assistant("", calls, brain="offline"))))
+        return any(self._unmet.get(about, (0, ""))[0] == 1 for about in waiting)
 
     def _end(self, reply: Reply) -> Steps[int]:
         """The exit code after a reply that wants no tool."""
@@ -254,6 +274,12 @@ class Turn:
             self._unmet.pop(used.about, None)
             if used.unmet:
                 self._unmet[used.about] = (used.unmet, used.completed.request or "")
+            if used.result.name == APPROVE:
+                self._asked.add(used.about)
+            self._unasked.pop(used.about, None)
+            waits = used.unmet == 3 and used.completed.request and used.result.name in BY_ITSELF
+            if waits and used.about not in self._asked:
+                self._unasked[used.about] = used.completed.request or ""
         kept = yield from self._keep(used.result)
         shown = used.completed.output
         assert isinstance(kept, Result)

@@ -225,6 +225,8 @@ class Toolset:
         foreign = self._is_foreign(call, answer, execution)
         answered = status in (APPROVED, DENIED)
         request = None if answered or not isinstance(answer.get("request"), str) else answer["request"]
+        # A question that was closed leaves its request waiting; one that something else took the place of does not.
+        closed = call.name == "ops_approve" and status == Status.CANCELLED and bool(answer.get("next"))
         completed = events.ToolCompleted(
             call.id, status, execution or None, _shown(answer, text), answer.get("exit_code"), took_ms, request
         )
@@ -236,7 +238,9 @@ class Toolset:
             completed,
             about,
             # A request of an earlier process: which later call is about it is not known.
-            0 if not about or (status == APPROVED and about == answer["request"]) else _UNMET.get(status, 0),
+            0
+            if not about or (status == APPROVED and about == answer["request"])
+            else _UNMET.get(UNANSWERED if closed else status, 0),
             wrote=call.name in CHANGES and bool(execution) and answer.get("level") != "R0",
             denials=self._denials(call) if status == DENIED else 0,
         )

@@ -252,7 +252,9 @@ def test_what_was_taken_back_is_not_offered_again_though_its_file_was_changed_si
 def test_approve_asks_about_what_this_conversation_left_waiting(seat):
     call = {"tool": "ops_exec", "arguments": {"command": "touch made"}}
     one = seat({"calls": [call]}, {"text": "It waits."}, {"calls": [call]}, {"text": "Made."})
-    one.say("please")
+    assert one.asked("please").ask.command == "touch made", "the end of the turn asks by itself"
+    one.desk.press(dock.Key(dock.ESCAPE))
+    one.pump()
     (kept,) = one.world.guard.ledger.pending()
     assert f"it waits for an approval: /approve {kept.id}" in one.shown()
     assert completed(one, "/approve ") == [kept.id]

@@ -70,10 +70,32 @@ def test_one_yes_is_for_one_run_of_exactly_this(tmp_path):
         "Done.",
     )
     talk = conversation(guard_in(tmp_path), brain, tmp_path, asks=True)
-    seen = turn(talk, on_event=answering(talk, YES))
+    seen = turn(talk, on_event=answering(talk, YES, Answer(confirm.DENIED, "rpc")))
     statuses = [event.status for event in of(seen, events.ToolCompleted)]
-    assert statuses == ["needs_stamp", "approved", "needs_stamp", "succeeded", "needs_stamp"]
+    # Nobody was asked about the other command in the turn, so its end does; what was asked is not asked again.
+    assert statuses == ["needs_stamp", "approved", "needs_stamp", "succeeded", "needs_stamp", "denied"]
     assert not (tmp_path / "made2").exists()
+
+
+def test_what_the_brain_wanted_and_asked_nobody_for_is_asked_at_the_end_and_goes_on_after_a_yes(tmp_path):
+    command = f"touch {tmp_path}/made"
+    wanted = {"calls": [use("ops_exec", command=command)]}
+    brain = scripted(wanted, "May I?", {"expect": '"status": "approved"', **wanted}, "Done.")
+    talk = conversation(guard_in(tmp_path), brain, tmp_path, asks=True)
+    seen = turn(talk, on_event=answering(talk, YES))
+    assert [event.status for event in of(seen, events.ToolCompleted)] == ["needs_stamp", "approved", "succeeded"]
+    assert seen[-1] == events.TurnCompleted(0, [])
+    assert (tmp_path / "made").exists()
+
+
+def test_what_is_asked_at_the_end_is_asked_once_and_waits_on_without_an_answer(tmp_path):
+    brain = scripted({"calls": [use("ops_exec", command=f"touch {tmp_path}/made")]}, "May I?", "Still not?")
+    talk = conversation(guard_in(tmp_path), brain, tmp_path, asks=True)
+    seen = turn(talk, on_event=answering(talk, Answer(confirm.CANCELLED)))
+    (wanted, _) = of(seen, events.ToolCompleted)
+    assert seen[-1] == events.TurnCompleted(3, [wanted.request])
+    assert of(turn(talk), events.AskOpened) == []
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.guarantee("G-NO-STAMP")
