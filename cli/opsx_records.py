@@ -153,7 +153,7 @@ def show(parsed: Parsed) -> int:
         )
         return 0
     if shown.execution:
-        _show_fields(execution_object(shown.execution))
+        _show_fields(_for_people(execution_object(shown.execution)))
         if watched := _watched(shown):
             _show_fields({f"dead man: {name}": value for name, value in watched.items()})
         if shown.execution.status == Status.UNKNOWN:
@@ -173,6 +173,21 @@ def show(parsed: Parsed) -> int:
     for entry in shown.entries:
         write(f"  {_entry_line(entry)}\n")
     return 0
+
+
+_FOR_PROGRAMS = ("seq", "boot", "pid", "pid_start", "command_hmac", "effects_total", "format")
+
+
+def _for_people(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An execution without what only programs compare (`--json` has it), effects in words, and its way back."""
+    told = {name: value for name, value in row.items() if name not in _FOR_PROGRAMS}
+    told["effects"] = ", ".join(
+        " ".join(map(str, effect.values() if isinstance(effect, dict) else effect))
+        for effect in row.get("effects") or ()
+    )
+    if row.get("snapshot") and row.get("status") != Status.RUNNING:
+        told["way back"] = as_typed(f"opsx rollback {row.get('execution') or row.get('id')}")
+    return told
 
 
 def _watched(shown: Shown) -> dict[str, object] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -131,3 +132,15 @@ def test_reads_of_runbooks_are_counted_and_what_was_taken_back_says_so(capsys, m
     assert "and 30 reads of runbooks: " in err and "executions --all" in err
     assert said(capsys, opsx.main, "executions", "--all")[1].count("df -P") == 19
     assert said(capsys, opsx.main, "executions", "--json")[1].count("df -P") == 19
+
+
+def test_show_tells_people_the_way_back_and_leaves_out_what_programs_compare(capsys, monkeypatch):
+    run = replace(
+        _ran("e-1", "touch x", level="R1", snapshot="s-1"), effects=(("write", "/x"),), command_hmac="ab" * 32
+    )
+    shown = SimpleNamespace(id="e-1", execution=run, request=None, entries=({"kind": "started"},))
+    monkeypatch.setattr(opsx_records.execution, "open_store", lambda redactor: SimpleNamespace(show=lambda id: shown))
+    out = said(capsys, opsx.main, "show", "e-1")[1]
+    assert "write /x\n" in out and "opsx rollback e-1\n" in out
+    assert not {"seq", "boot", "command_hmac"} & {row.split(" ")[0] for row in out.split("\n")}
+    assert json.loads(said(capsys, opsx.main, "show", "--json", "e-1")[1])["execution"]["command_hmac"] == "ab" * 32
