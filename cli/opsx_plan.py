@@ -122,7 +122,8 @@ def _not_begun(parsed: Parsed, steps: Sequence[Step], held: Sequence[Held], guar
         line({**_head(parsed, status), "steps": [], "held_by": by, "not_run": _rows(steps, guard), "next": next_line})
         return CODES[status]
     for one in held:
-        write(f"opsx: line {one.step.line} {one.status}: {safe(redact(one.because))}\n", to_stderr=True)
+        held_words = "waits for approval" if one.status == Status.NEEDS_STAMP else one.status
+        write(f"opsx: line {one.step.line} {held_words}: {safe(redact(one.because))}\n", to_stderr=True)
     write(f"opsx: {NOT_DONE}: none of the {len(steps)} steps\n", to_stderr=True)
     if next_line:
         write(f"opsx: next: {as_typed(next_line)}\n", to_stderr=True)

@@ -108,7 +108,7 @@ def test_plan_with_one_step_that_is_not_approved_runs_nothing(plan, work):
     assert list(work.iterdir()) == []
     code, words = run("exec", "--plan", file, cwd=work)
     assert code == 3
-    assert "none of the 3 steps" in words
+    assert "line 3 waits for approval: " in words and "none of the 3 steps" in words
 
 
 def test_step_that_stands_twice_needs_two_approvals(plan, work):
