@@ -41,6 +41,8 @@ TICK_S = 0.25
 LATER = 2_000
 """Entries of the log in which changes that came after this one are looked for."""
 TRIES = 5
+RECORDED_TRIES = 2
+"""After so many that sick records were in the way of, it is done without them."""
 AGAIN_S = 3.0
 ARMED, ENDED, CONFIRMED, FIRED, STOOD_DOWN = (
     "deadman_armed",
@@ -279,7 +281,7 @@ def serve(execution: str, snapshot: str, seconds: int, connection: str) -> int:
     """The helper process: says that it waits, waits, and takes the change back unless somebody was first."""
     import signal
 
-    from acting import world
+    from acting import unrecorded, world
 
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
@@ -287,10 +289,12 @@ def serve(execution: str, snapshot: str, seconds: int, connection: str) -> int:
     guard = world.open_guard()
     _say_armed(execution, snapshot, seconds, connection, int((time.time() + seconds) * 1000), os.getpid(), "", guard)
     while (left := until - time.monotonic()) > 0:
-        if ended_as(execution, guard):
-            return 0
+        # Records that cannot be read now may be at the next look; the wait goes on whatever becomes of them.
+        with contextlib.suppress(*unrecorded.SICK):
+            if ended_as(execution, guard):
+                return 0
         time.sleep(min(left, TICK_S))
-    return _time_is_up(execution, snapshot, guard)
+    return _time_is_up(execution, snapshot, unrecorded.readable(execution))
 
 
 def begin(execution: str, snapshot: str, seconds: int, connection: str, deadline_ms: int) -> int:
@@ -306,10 +310,10 @@ def begin(execution: str, snapshot: str, seconds: int, connection: str, deadline
 
 def at_deadline(execution: str, snapshot: str) -> int:
     """What systemd starts when the time is up, and again when that was killed: takes the change back, or goes on."""
-    from acting import world
+    from acting import unrecorded
 
-    guard = world.open_guard()
-    ended = ended_as(execution, guard)
+    guard = unrecorded.readable(execution)
+    ended = unrecorded.patiently(lambda: ended_as(execution, guard), TICK_S)
     if ended == claims.FIRED and not _has_rolled_back(execution, guard):
         return _take_back(execution, snapshot, guard)
     return 0 if ended else _time_is_up(execution, snapshot, guard)
@@ -334,10 +338,12 @@ def _say_armed(
 
 
 def _time_is_up(execution: str, snapshot: str, guard: Guard) -> int:
-    if guard.ledger.show(execution).execution is None:
+    from acting import unrecorded
+
+    if unrecorded.patiently(lambda: guard.ledger.show(execution).execution, TICK_S) is None:
         stand_down(execution, guard)
         return 0
-    if not claims.claim(guard.ledger.answers.folder, execution, claims.FIRED):
+    if not unrecorded.claim_fired(execution, guard):
         return 0
     return _take_back(execution, snapshot, guard)
 
@@ -365,26 +371,41 @@ def result_of(execution: str, guard: Guard) -> str:
 def _has_rolled_back(execution: str, guard: Guard) -> bool:
     """Whether a rollback came to its end, good or bad; a try that could not begin is none."""
     entries = guard.ledger.show(execution).entries
-    return any(entry.get("kind") == FIRED and entry.get("rollback") for entry in entries)
+    return any(entry.get("kind") == FIRED and (entry.get("rollback") or entry.get("unrecorded")) for entry in entries)
 
 
 def _is_running(execution: str, guard: Guard) -> bool:
-    run = guard.ledger.show(execution).execution
+    from acting import unrecorded
+
+    run = unrecorded.patiently(lambda: guard.ledger.show(execution).execution, TICK_S)
     return run is not None and run.status == Status.RUNNING
 
 
 def _fire(execution: str, snapshot: str, guard: Guard) -> int:
     """Takes it back, and tries again where the surroundings were in the way. Each try is on record."""
-    from acting import elders, rollback, rollback_request
+    from acting import elders, rollback, rollback_request, unrecorded
 
-    for attempt in range(TRIES):
+    until_s = time.monotonic() + unrecorded.LATEST_S
+    attempt = 0
+    plan: RollbackPlan | None
+    while attempt < TRIES and time.monotonic() < until_s:
         if attempt:
             time.sleep(AGAIN_S)
+        attempt, plan = attempt + 1, None
         try:
             further = elders.states(execution, guard)
             plan = _plan(execution, snapshot, further, guard)
             request = Request(rollback_request.request_of(plan), cwd="/", actor=Actor.RUNBOOK, shell=SHELL)
             done = rollback.apply(plan, request, guard, consent="dead man")
+        except unrecorded.SICK as error:
+            if attempt < RECORDED_TRIES:
+                guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="failed", text=str(error))
+            elif plan is not None:
+                with contextlib.suppress(*unrecorded.SICK):
+                    return unrecorded.take_back(plan, execution, snapshot, str(error), guard)
+            # What cannot even be read is waited for.
+            attempt = min(attempt, RECORDED_TRIES)
+            continue
         except GuardError as error:
             guard.ledger.note(FIRED, execution=execution, snapshot=snapshot, result="failed", text=error.message)
             continue
@@ -394,7 +415,7 @@ def _fire(execution: str, snapshot: str, guard: Guard) -> int:
             snapshot=snapshot,
             result=done.status,
             rollback=done.execution or None,
-            text=_server_told(snapshot, guard) or None,
+            text=server_told(snapshot, guard) or None,
         )
         if elders.states(execution, guard) != further:
             # An earlier one was taken back meanwhile, and this one may have put its change in place again.
@@ -403,7 +424,7 @@ def _fire(execution: str, snapshot: str, guard: Guard) -> int:
     return 1
 
 
-def _server_told(snapshot: str, guard: Guard) -> str:
+def server_told(snapshot: str, guard: Guard) -> str:
     """Has the ssh server read settings that are back. Somebody may have made it read the others meanwhile."""
     from guard.hands import sshserver
 

@@ -13,9 +13,12 @@ OUTCOMES = frozenset((CONFIRMED, FIRED, STOOD_DOWN))
 
 
 def claim(folder: StateFolder, execution: str, outcome: str) -> bool:
-    """Says how it ended; False when somebody said so before. Atomic and durable, so it ends once. Raises StateError."""
+    """Says how it ended; False when somebody said so before. Atomic and durable, so it ends once. Raises StateError.
+
+    An empty file says `fired`: it needs no space, so a full disk keeps nothing from being taken back once.
+    """
     with folder.folder(FOLDER, create=True) as fd:
-        return folder.write_new(execution, outcome.encode("ascii"), dir_fd=fd)
+        return folder.write_new(execution, b"" if outcome == FIRED else outcome.encode("ascii"), dir_fd=fd)
 
 
 def outcome_of(folder: StateFolder, execution: str) -> str:

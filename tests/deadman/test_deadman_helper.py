@@ -18,31 +18,14 @@ from guard.hands.connection import Connection
 from guard.ledger import claims
 from guard.ledger.plans import snapshot_plan
 from guard.types import Actor, Outcome, PlanItem, Profile, Request, Status
+from tests.deadman.armed import CONNECTION, changed
 from tests.fakes import FakeTarget
 from tests.waiting import until
-
-CONNECTION = "192.0.2.1 50000 192.0.2.2 22"
 
 
 @pytest.fixture
 def guard():
     return replace(execution.open_guard(), connection=CONNECTION)
-
-
-def armed_change(guard, file, seconds, content="changed", *, also=()):
-    """Files saved, a dead man armed for them, and a run that changed them on record."""
-    plan = snapshot_plan((), cwd="/", files=[str(file), *map(str, also)])
-    run = guard.ledger.new_execution()
-    snapshot = execution.snapshot(plan, guard, cwd="/", execution=run, reason="exec")
-    armed = deadman.arm(run, snapshot, seconds, plan, guard)
-    request = Request("touch x", cwd="/", actor=Actor.PERSON)
-    guard.ledger.begin(request, core.check("touch x", cwd="/"), profile=Profile.NONE, enforced="none", execution=run)
-    for one in (file, *also):
-        one.write_text(content)
-    execution.record_after(snapshot, guard)
-    deadman.change_ended(run, guard)
-    guard.ledger.end(run, Outcome(Status.SUCCEEDED, execution=run, exit_code=0))
-    return armed
 
 
 def connection(guard, *, since_s=1.0, text="192.0.2.1 50001 192.0.2.2 22", is_live=True, is_own=False):
@@ -61,7 +44,7 @@ def kinds(guard):
 def test_unconfirmed_change_is_taken_back_once_by_a_process_of_its_own(guard, tmp_path):
     file = tmp_path / "sshd_config"
     file.write_text("before")
-    armed = armed_change(guard, file, 2)
+    armed = changed(guard, file, 2)
     assert deadman.is_alive(armed)
     assert os.getsid(armed.pid) != os.getsid(0)
     until(lambda: deadman.ended_as(armed.execution, guard))
@@ -107,7 +90,7 @@ def test_change_that_never_began_is_not_taken_back(guard, tmp_path):
 
 
 def test_what_keeps_a_change_from_beginning_stands_it_down(guard, tmp_path):
-    armed = armed_change(guard, tmp_path / "f", 60)
+    armed = changed(guard, tmp_path / "f", 60)
     with deadman.stood_down_unless_begun(None, guard), deadman.stood_down_unless_begun(armed, guard):
         pass
     assert deadman.ended_as(armed.execution, guard) == ""
@@ -120,7 +103,7 @@ def test_what_keeps_a_change_from_beginning_stands_it_down(guard, tmp_path):
 def test_confirmed_change_stays(guard, tmp_path, monkeypatch):
     file = tmp_path / "f"
     file.write_text("before")
-    armed = armed_change(guard, file, 30)
+    armed = changed(guard, file, 30)
     come_in_by(monkeypatch, connection(guard))
     confirming.confirm(armed.execution, guard, actor=Actor.PERSON, pid=os.getpid())
     until(lambda: not deadman.is_alive(armed))
@@ -145,7 +128,7 @@ def test_no_other_word_confirms(way, guard, tmp_path, monkeypatch):
     actor, inside = more.pop("actor", Actor.PERSON), more.pop("inside", "")
     file = tmp_path / "f"
     file.write_text("before")
-    armed = armed_change(guard, file, 60)
+    armed = changed(guard, file, 60)
     come_in_by(monkeypatch, None if more.pop("none", False) else connection(guard, **more), inside)
     with pytest.raises(NotPermitted, match=why):
         confirming.confirm(armed.execution, guard, actor=actor, pid=os.getpid())
@@ -158,7 +141,7 @@ def test_whoever_always_comes_through_this_machine_confirms_through_it(guard, tm
     guard = replace(guard, connection="127.0.0.1 40000 127.0.0.1 22")
     file = tmp_path / "f"
     file.write_text("before")
-    armed = armed_change(guard, file, 60)
+    armed = changed(guard, file, 60)
     come_in_by(monkeypatch, connection(guard, is_own=True))
     confirming.confirm(armed.execution, guard, actor=Actor.PERSON, pid=os.getpid())
     assert deadman.ended_as(armed.execution, guard) == claims.CONFIRMED
@@ -169,7 +152,7 @@ def test_a_change_whose_end_nobody_could_record_is_confirmed_by_nothing(guard, t
     monkeypatch.setattr(deadman, "change_ended", lambda execution, guard: None)
     file = tmp_path / "f"
     file.write_text("before")
-    armed = armed_change(guard, file, 60)
+    armed = changed(guard, file, 60)
     come_in_by(monkeypatch, connection(guard))
     with pytest.raises(NotPermitted, match="has not ended yet"):
         confirming.confirm(armed.execution, guard, actor=Actor.PERSON, pid=os.getpid())
@@ -257,7 +240,7 @@ def rolled_back(run, guard, seconds):
 
 def test_a_rollback_that_can_keep_a_person_out_is_watched_over_too(guard, tmp_path):
     file = keys_in(tmp_path)
-    first = armed_change(guard, file, 60)
+    first = changed(guard, file, 60)
     deadman.stand_down(first.execution, guard)
     done = rolled_back(first.execution, guard, 2)
     assert (done.status, file.read_text()) == (Status.SUCCEEDED, "before")
@@ -270,7 +253,7 @@ def test_a_rollback_that_can_keep_a_person_out_is_watched_over_too(guard, tmp_pa
 
 def test_a_rollback_goes_on_where_nothing_can_watch_over_it_and_says_so(guard, tmp_path, monkeypatch):
     file = keys_in(tmp_path)
-    first = armed_change(guard, file, 60)
+    first = changed(guard, file, 60)
     deadman.stand_down(first.execution, guard)
 
     def fails(*order):
@@ -286,7 +269,7 @@ def test_a_rollback_goes_on_where_nothing_can_watch_over_it_and_says_so(guard, t
 def test_a_rollback_that_keeps_nobody_out_or_is_done_at_a_console_is_not(name, connection, guard, tmp_path):
     file = keys_in(tmp_path).with_name(name)
     file.write_text("before")
-    first = armed_change(guard, file, 60)
+    first = changed(guard, file, 60)
     deadman.stand_down(first.execution, guard)
     done = rolled_back(first.execution, replace(guard, connection=connection), 60)
     assert (done.status, file.read_text()) == (Status.SUCCEEDED, "before")
@@ -297,8 +280,8 @@ def test_a_rollback_that_keeps_nobody_out_or_is_done_at_a_console_is_not(name, c
 def test_of_two_changes_of_one_file_none_that_nobody_confirmed_stays(confirmed, guard, tmp_path):
     """The first is not left in place because the second, which nobody confirmed either, wrote over it."""
     file = keys_in(tmp_path)
-    first = armed_change(guard, file, 60)
-    second = armed_change(guard, file, 60, "changed again")
+    first = changed(guard, file, 60)
+    second = changed(guard, file, 60, "changed again")
     if confirmed:
         claims.claim(guard.ledger.answers.folder, second.execution, claims.CONFIRMED)
     snapshot = next(str(one["snapshot"]) for one in guard.ledger.entries() if one["kind"] == deadman.ARMED)
@@ -314,8 +297,8 @@ def test_a_later_change_whose_snapshot_is_lost_keeps_none_from_being_taken_back(
     file = keys_in(tmp_path)
     other = file.with_name("rc")
     other.write_text("before")
-    first = armed_change(guard, file, 60, also=[other])
-    second = armed_change(guard, file, 60, "changed again")
+    first = changed(guard, file, 60, also=[other])
+    second = changed(guard, file, 60, "changed again")
     saved, lost = (str(one["snapshot"]) for one in guard.ledger.entries() if one["kind"] == deadman.ARMED)
     shutil.rmtree(pathlib.Path(guard.ledger.folder.path, "snapshots", lost))
     deadman.at_deadline(first.execution, saved)
