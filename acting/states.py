@@ -44,7 +44,19 @@ DIFFERENCE_LINES = 200
 DONE, PARTIAL, FAILED = "done", "partial", "failed"
 _FILES_OF_UNITS = "systemd files"
 
-_ORDER = ("packages", "accounts", "mounts", "sysctl", "network", "nft", "iptables", "crontab", "git", "systemd")
+_ORDER = (
+    "packages",
+    "accounts",
+    "expiry",
+    "mounts",
+    "sysctl",
+    "network",
+    "nft",
+    "iptables",
+    "crontab",
+    "git",
+    "systemd",
+)
 """In which order states come back: what others stand on first, services (not listed) last."""
 
 

@@ -11,7 +11,20 @@ if TYPE_CHECKING:
     from guard.judge.program import Ran
 
 OF_FILES = frozenset(
-    ("service", "systemd", "file", "accounts", "crontab", "mounts", "packages", "git", "docker", "podman", "kubectl")
+    (
+        "service",
+        "systemd",
+        "file",
+        "accounts",
+        "expiry",
+        "crontab",
+        "mounts",
+        "packages",
+        "git",
+        "docker",
+        "podman",
+        "kubectl",
+    )
 )
 """Families that another root shows differently."""
 OF_NETWORK = frozenset(("network", "nft", "iptables", "sysctl"))

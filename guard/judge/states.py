@@ -16,7 +16,7 @@ SERVICE = "service"
 """Kind of an item that names a unit."""
 STATE = "state"
 """Kind of every other item; its object is `FAMILY` or `FAMILY KEY`."""
-ACCOUNTS, CRONTAB, SYSCTL, NFT, IPTABLES = "accounts", "crontab", "sysctl", "nft", "iptables"
+ACCOUNTS, EXPIRY, CRONTAB, SYSCTL, NFT, IPTABLES = "accounts", "expiry", "crontab", "sysctl", "nft", "iptables"
 NETWORK, MOUNTS, PACKAGES, GIT, DOCKER, PODMAN = "network", "mounts", "packages", "git", "docker", "podman"
 KUBECTL = "kubectl"
 SYSTEMD_LINKS, SYSTEMD_RUNNING = "systemd links", "systemd running"
@@ -30,7 +30,21 @@ _ACCOUNT_PROGRAMS = _names(
     "useradd adduser userdel deluser usermod chsh chfn groupadd addgroup groupmod groupdel delgroup gpasswd chage "
     "newusers vipw vigr"
 )
-_PASSWD_WORDS = frozenset(("-l", "--lock", "-u", "--unlock", "-n", "-x", "-w", "-i"))
+_PASSWD_WORDS = frozenset(("-l", "--lock", "-u", "--unlock", "-n", "-x", "-w", "-i", "-e", "--expire"))
+_ACCOUNT_VALUES = {
+    "chage": "dEImMRPW",
+    "usermod": "cdefgGlpRPsuvVwWZ",
+    "userdel": "RP",
+    "deluser": "",
+    "passwd": "inrRPwx",
+}
+"""Short options that take a value, of the programs that change when an account ends."""
+_ACCOUNT_FLAGS = _names(
+    "--iso8601 --append --badname --lock --unlock --move-home --expire --delete --keep-tokens --quiet --remove --force "
+    "--remove-home --remove-all-files --backup --system"
+)
+_RANGE_WORDS = ("-v", "-V", "-w", "-W", "--add-sub", "--del-sub")
+_MEMBER_WORDS = frozenset(("-a", "--add", "-d", "--delete", "-M", "--members"))
 _FIREWALL_FRONTS = {"ufw": "/etc/ufw", "firewall-cmd": "/etc/firewalld"}
 _NETWORK_PROGRAMS = _names("ip ifconfig route ifup ifdown nmcli netplan brctl dhclient dhcpcd udhcpc networkctl")
 _UNIT_STATES = (
@@ -255,13 +269,50 @@ def _made_by(unit: str) -> "list[Item]":
 
 
 def _accounts(name: str, words: "list[str]") -> "list[Item]":
+    if name in ("vipw", "vigr") and words:
+        # Their options lead to the files with the hashes.
+        return []
+    if name == "gpasswd" and not (words and words[0] in _MEMBER_WORDS and len(words) == 3):
+        # Who looks after a group, and its password, stand where the hashes are.
+        return []
+    if name == "groupmod" and any(word.startswith(("-p", "--pas")) for word in words):
+        return []
     found: list[Item] = [(STATE, ACCOUNTS)]
+    if name in ("chage", "userdel", "deluser") or (name in ("usermod", "passwd") and any(map(_ends_account, words))):
+        one = _account_of(name, words)
+        if not one:
+            return []
+        found.append((STATE, f"{EXPIRY} {one}"))
+    if name in ("userdel", "deluser") or (name == "usermod" and any(word.startswith(_RANGE_WORDS) for word in words)):
+        found += [("file", "/etc/subuid"), ("file", "/etc/subgid")]
     user = words[-1] if words and words[-1] and not words[-1].startswith("-") else ""
     if name in ("useradd", "adduser", "userdel", "deluser") and user.replace("-", "").replace("_", "").isalnum():
         home = _value_of(words, ("-d", "--home-dir", "--home")) or f"/home/{user}"
         if name in ("useradd", "adduser") or any(word in ("-r", "--remove", "--remove-home") for word in words):
             found += [("file", home), ("file", f"/var/mail/{user}")]
     return found
+
+
+def _ends_account(word: str) -> bool:
+    """Whether an option may say when an account or its password ends."""
+    return word.startswith("--e") or (word.startswith("-") and not word.startswith("--") and "e" in word)
+
+
+def _account_of(name: str, words: "list[str]") -> str:
+    """The account that a command names; "" where that is not plain."""
+    valued, plain, skip = _ACCOUNT_VALUES.get(name, ""), [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word.startswith("--"):
+            skip = "=" not in word and word not in _ACCOUNT_FLAGS and word != "--"
+        elif word.startswith("-"):
+            at = next((at for at, letter in enumerate(word) if letter in valued and at), 0)
+            skip = at > 0 and at == len(word) - 1
+        else:
+            plain.append(word)
+    one = plain[0] if len(plain) == 1 else ""
+    return one if one.replace("-", "").replace("_", "").replace(".", "").isalnum() else ""
 
 
 def _sysctl(words: "list[str]") -> "list[Item]":

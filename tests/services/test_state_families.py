@@ -64,6 +64,22 @@ STORIES = {
             "groupadd -g 4321 old",
         },
     ),
+    "accounts-ends": (
+        "chage -E 0 bob; usermod -e 1 carl; passwd -e -q dora; chage -d 2020-01-02 -E -1 eve",
+        {
+            "place": ETC,
+            "before": "for one in bob carl dora eve; do useradd $one; done; chage -E 2030-03-04 -d 0 bob; "
+            "chage -E 2031-01-01 eve",
+        },
+    ),
+    "accounts-beside-lines-for-others-and-without-a-shadow": (
+        "chage -E 0 bob; usermod -c x bob; usermod -c y plain",
+        {
+            "place": ETC,
+            "before": "useradd bob; echo 'plain:*:4001:100::/:/bin/sh' >> /etc/passwd; "
+            "echo '+@adm::::::/bin/sh' >> /etc/passwd; echo '+::::::' >> /etc/passwd; echo '+:::' >> /etc/group",
+        },
+    ),
     "crontab-changed": (
         "echo '1 2 * * * y' | crontab -",
         {"place": SPOOL, "before": "printf '# a\\n* * * * * echo \"x\"\\n' | crontab -"},
@@ -135,6 +151,19 @@ def test_account_that_went_comes_back_with_its_home_and_without_its_password(tmp
     assert told["results"]["accounts"][0] == "partial"
     assert "the password of bob" in told["results"]["accounts"][1]
     assert told["status"] == "failed"
+
+
+@pytest.mark.guarantee("G-STATE-BACK")
+def test_ranges_of_numbers_that_an_account_may_give_go_back(tmp_path):
+    if not is_root():
+        every_read_answers_or_says_why(PlanItem("state", "accounts"))
+        return
+    told = story(
+        tmp_path, "usermod -v 900000-900009 bob", place=ETC, before="useradd bob", look="cat /etc/subuid /etc/subgid"
+    )
+    assert "bob:900000:10" in told["looked"][1]
+    assert told["looked"][2] == told["looked"][0]
+    assert told["status"] == "succeeded"
 
 
 def test_what_was_in_memory_is_said_to_be_gone(tmp_path):

@@ -19,6 +19,7 @@ USER = "bob:x:1000:1000:B{0}root:x:0:0::/root:/bin/sh{0}:/home/bob:/bin/sh\n"
 SAID = {
     "accounts": ("", {"users": USER.replace("root:x:0:0::/root:/bin/sh", "root x 0"), "groups": "a:x:7:\n",
                       "passwords": "bob L 2026-01-05 0 99999 7 -1\n"}),
+    "expiry": ("bob", {"ages": "Last password change\t\t: May 20, 2025\nx{0}y\t: z\nAccount expires\t\t: never\n"}),
     "crontab": ("", {"jobs": "# a{0}* * * * * x\n1 2 * * * y\n"}),
     "sysctl": ("", {"values": "kernel.domainname = a{0}vm.swappiness = 9{0}b\n"}),
     "nft": ("", {"rules": 'table inet x {{\n\tchain c {{\n\t\taccept comment "a{0}}}{0}table ip y {{"\n\t}}\n}}\n'}),

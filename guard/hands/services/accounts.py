@@ -11,6 +11,8 @@ from guard.hands.services.base import Family, Inverse, Read, Said, State, Unread
 from guard.quoting import quoted
 
 _NO_SUBORDINATES = "-K SUB_UID_COUNT=0 -K SUB_GID_COUNT=0"
+_FROM_NIS = ("+", "-")
+"""A line that begins so stands for accounts that are kept elsewhere (nsswitch.conf(5), compat); no account's does."""
 _AGES = (("min", "-m"), ("max", "-M"), ("warn", "-W"), ("inactive", "-I"))
 
 
@@ -23,22 +25,33 @@ def _reads(key: str) -> tuple[Read, ...]:
 
 
 def _parse(key: str, said: Mapping[str, Said]) -> State:
-    users, groups = {}, {}
+    users: dict[str, dict[str, object]] = {}
+    groups: dict[str, dict[str, object]] = {}
+    compat: list[str] = []
     try:
         for line in said["users"].lines():
+            if line.startswith(_FROM_NIS):
+                compat.append(line)
+                continue
             name, _, uid, gid, comment, home, shell = line.split(":")
             users[name] = {"uid": int(uid), "gid": int(gid), "comment": comment, "home": home, "shell": shell}
         for line in said["groups"].lines():
+            if line.startswith(_FROM_NIS):
+                compat.append(line)
+                continue
             name, _, gid, members = line.split(":")
             groups[name] = {"gid": int(gid), "members": sorted(filter(None, members.split(",")))}
         for line in said["passwords"].lines():
-            name, status, _, low, high, warn, inactive = line.split(" ")
+            name, status, *ages = line.split(" ")
             if name in users:
                 users[name]["password"] = {"L": "locked", "P": "set", "NP": "none"}.get(status, status)
-                users[name].update(min=low, max=high, warn=warn, inactive=inactive)
+                # An account that /etc/shadow does not have has no ages.
+                if ages:
+                    _, low, high, warn, inactive = ages
+                    users[name].update(min=low, max=high, warn=warn, inactive=inactive)
     except ValueError:
         raise Unreadable("a line of the list of users is not one") from None
-    return {"users": users, "groups": groups}
+    return {"users": users, "groups": groups, **({"compat": compat} if compat else {})}
 
 
 def _way_back(key: str, before: State, now: State) -> WayBack:
@@ -91,6 +104,8 @@ def _way_back(key: str, before: State, now: State) -> WayBack:
         has &= set(new)
         commands += [f"gpasswd -d {quoted(one)} {quoted(name)}" for one in sorted(has - set(group["members"]))]
         commands += [f"gpasswd -a {quoted(one)} {quoted(name)}" for one in group["members"] if one not in has]
+    if before.get("compat") != now.get("compat"):
+        lost.append("lines for accounts that are kept elsewhere are other ones, and no command puts one back")
     return WayBack(tuple(Inverse(command) for command in commands), tuple(lost))
 
 
