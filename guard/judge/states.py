@@ -47,6 +47,12 @@ _RANGE_WORDS = ("-v", "-V", "-w", "-W", "--add-sub", "--del-sub")
 _MEMBER_WORDS = frozenset(("-a", "--add", "-d", "--delete", "-M", "--members"))
 _FIREWALL_FRONTS = {"ufw": "/etc/ufw", "firewall-cmd": "/etc/firewalld"}
 _NETWORK_PROGRAMS = _names("ip ifconfig route ifup ifdown nmcli netplan brctl dhclient dhcpcd udhcpc networkctl")
+_SHOWN = (("address", 1), ("addr", 1), ("link", 1), ("route", 1), ("rule", 2))
+"""What of ip(8) the state of a network shows, and how many letters name it."""
+_LINK_WORDS = _names(
+    "up down mtu master nomaster arp txqueuelen txqlen address promisc alias addrgenmode multicast allmulticast"
+)
+"""What `ip link set` can set of it."""
 _UNIT_STATES = (
     (("nftables", "iptables", "ip6tables", "netfilter-persistent", "firewalld", "ufw", "shorewall"), (NFT, IPTABLES)),
     (("networking", "network", "NetworkManager", "systemd-networkd", "dhcpcd", "ifup@", "wg-quick@"), (NETWORK,)),
@@ -151,7 +157,9 @@ def _of_packages(item: "Item") -> bool:
 
 def of_network(ran: "Ran") -> bool:
     """Whether the command changes a network or a firewall, wherever it runs."""
-    return any(kind == STATE and name.partition(" ")[0] in OF_NETWORK for kind, name in _of_one(ran, False))
+    return ran.name in _NETWORK_PROGRAMS or any(
+        kind == STATE and name.partition(" ")[0] in OF_NETWORK for kind, name in _of_one(ran, False)
+    )
 
 
 def unit_verb(ran: "Ran") -> str:
@@ -188,7 +196,7 @@ def _of_one(ran: "Ran", moved: bool) -> "list[Item]":
     if name in _FIREWALL_FRONTS:
         return [(STATE, NFT), (STATE, IPTABLES), ("file", _FIREWALL_FRONTS[name])]
     if name in _NETWORK_PROGRAMS:
-        return [(STATE, NETWORK)]
+        return [(STATE, NETWORK)] if name != "ip" or _is_shown(words) else []
     if name in ("mount", "umount"):
         return [(STATE, MOUNTS)]
     if name in ("apt", "apt-get", "aptitude", "apt-mark", "dpkg"):
@@ -313,6 +321,29 @@ def _account_of(name: str, words: "list[str]") -> str:
             plain.append(word)
     one = plain[0] if len(plain) == 1 else ""
     return one if one.replace("-", "").replace("_", "").replace(".", "").isalnum() else ""
+
+
+def _is_shown(words: "list[str]") -> bool:
+    """Whether what ip(8) is to change is of the state that is read of a network: else there is no way back of it."""
+    plain = _operands(words, frozenset(("-f", "-family", "-n", "-netns", "-rc", "-rcvbuf", "-l", "-loops")))
+    if not plain:
+        # A batch, or what is not told.
+        return False
+    about, rest = plain[0], plain[1:]
+    if not any(len(about) >= least and whole.startswith(about) for whole, least in _SHOWN):
+        return False
+    if not "link".startswith(about):
+        return not {"nhid", "encap"} & set(rest)
+    if rest[:1] and "set".startswith(rest[0]):
+        rest = rest[1:]
+        rest = rest[2:] if rest[:1] == ["dev"] else rest[1:]
+        at = 0
+        while at < len(rest):
+            if rest[at] not in _LINK_WORDS:
+                return False
+            at += 1 if rest[at] in ("up", "down", "nomaster") else 2
+        return True
+    return bool(rest) and any(whole.startswith(rest[0]) for whole in ("add", "delete"))
 
 
 def _sysctl(words: "list[str]") -> "list[Item]":

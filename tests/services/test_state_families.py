@@ -55,6 +55,22 @@ STORIES = {
         {"before": LINKS},
     ),
     "network-default-route": ("ip route del default; ip link set b0 down", {"before": LINKS}),
+    "network-what-is-set-on-links": (
+        "ip link set b0 arp off promisc on multicast off allmulticast on txqueuelen 77 alias 'a b'; "
+        "ip link set b0 addrgenmode none; ip link set b1 address 02:00:00:00:00:01; ip link del b2",
+        {"before": f"{LINKS}; ip link add b2 type bridge; ip link set b2 arp off alias x txqueuelen 5"},
+    ),
+    "network-rules-and-routes-with-more": (
+        "ip rule del pref 997; ip rule del pref 998; ip rule del pref 999; ip route del 10.8.0.0/16; "
+        "ip route change 10.9.0.0/16 via 10.1.0.1 mtu 1300",
+        {
+            "before": f"{LINKS}; ip route add 10.8.0.0/16 via 10.1.0.1 mtu 1400; "
+            "ip route add 10.9.0.0/16 via 10.1.0.1 mtu 1400 advmss 1200; "
+            "ip rule add not from 10.3.0.0/16 dport 53 ipproto udp lookup 100 pref 997; "
+            "ip rule add from all lookup main suppress_prefixlength 0 pref 998; "
+            "ip rule add from all sport 100-200 uidrange 5-10 lookup 7 pref 999",
+        },
+    ),
     "accounts-new": ("useradd -m -G users bob", {"place": ETC}),
     "accounts-changed": (
         "usermod -s /bin/sh -G adm -c 'x y' bob; groupadd new; usermod -L carl; groupdel old; chage -M 30 carl",

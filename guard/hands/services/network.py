@@ -17,8 +17,21 @@ _BY_ITSELF = frozenset(("kernel", "ra", "redirect", "dhcp"))
 _ROUTE_WORDS = {"gateway": "via", "dev": "dev", "protocol": "proto", "scope": "scope", "prefsrc": "src",
                 "metric": "metric", "table": "table"}  # fmt: skip
 _ROUTE_KNOWN = {*_ROUTE_WORDS, "dst", "type", "flags", "pref", "via", "nexthops"}
-_RULE_WORDS = {"iif": "iif", "oif": "oif", "fwmark": "fwmark", "ipproto": "ipproto", "table": "lookup"}
-_RULE_KNOWN = {*_RULE_WORDS, "priority", "src", "srclen", "dst", "dstlen", "fwmask", "action"}
+_METRICS = frozenset(("mtu", "advmss", "window", "ssthresh", "cwnd", "initcwnd", "initrwnd", "hoplimit", "reordering"))
+"""Numbers of a route that ip prints as it reads them."""
+_RULE_WORDS = {"iif": "iif", "oif": "oif", "fwmark": "fwmark", "ipproto": "ipproto", "sport": "sport",
+    "dport": "dport", "tos": "tos", "table": "lookup", "suppress_prefixlen": "suppress_prefixlength",
+    "suppress_ifgroup": "suppress_ifgroup"}  # fmt: skip
+_RULE_RANGES = {"sport": ("sport_start", "sport_end"), "dport": ("dport_start", "dport_end"),
+    "uidrange": ("uid_start", "uid_end")}  # fmt: skip
+_RULE_KNOWN = {*_RULE_WORDS, "priority", "src", "srclen", "dst", "dstlen", "fwmask", "action", "not",
+    *(name for names in _RULE_RANGES.values() for name in names)}  # fmt: skip
+_SWITCHES = {"arp": ("NOARP", False, "arp"), "promisc": ("PROMISC", True, "promisc"),
+    "multicast": ("MULTICAST", True, "multicast"), "allmulti": ("ALLMULTI", True, "allmulticast")}  # fmt: skip
+"""Name in the state → flag that ip shows, whether it means on, and the word that ip sets it with."""
+_SETTINGS = {"txqlen": ("txqlen", "txqueuelen"), "address": ("address", "address"),
+    "addrgenmode": ("inet6_addr_gen_mode", "addrgenmode")}  # fmt: skip
+"""Name in the state → name that ip shows, and the word that ip sets it with."""
 _MADE_BY_NAME = frozenset(("dummy", "bridge", "ifb"))
 """Kinds of links that are whole with a name and a kind."""
 
@@ -52,6 +65,9 @@ def _parse(key: str, said: Mapping[str, Said]) -> State:
                     "mtu": row["mtu"],
                     "kind": row.get("linkinfo", {}).get("info_kind", ""),
                     "master": row.get("master", ""),
+                    **{name: (flag in row["flags"]) is as_flag for name, (flag, as_flag, _) in _SWITCHES.items()},
+                    **{name: row[said] for name, (said, _) in _SETTINGS.items() if said in row},
+                    "alias": row.get("ifalias", ""),
                 }
                 for row in _rows(said["links"])
             },
@@ -103,13 +119,22 @@ def _routes(rows: Iterable[dict[str, Any]]) -> list[str]:
             words += ["via", hop["gateway"]] if "gateway" in hop else []
             words += ["dev", hop["dev"]] if "dev" in hop else []
             words += ["weight", str(hop["weight"])] if "weight" in hop else []
-        unknown = sorted(row.keys() - _ROUTE_KNOWN)
-        found.append(" ".join(quoted(str(word)) for word in words) + ("".join(f" #{name}" for name in unknown)))
+        unknown = row.keys() - _ROUTE_KNOWN
+        metrics = [pair for one in row.get("metrics", ()) for pair in one.items()]
+        if metrics and all(name in _METRICS and isinstance(value, int) for name, value in metrics):
+            words += [word for pair in metrics for word in pair]
+            unknown -= {"metrics"}
+        found.append(" ".join(quoted(str(word)) for word in words) + _marked(row, unknown))
     return sorted(found)
 
 
+def _marked(row: dict[str, Any], unknown: Iterable[str]) -> str:
+    """What no word is known for, behind ` #`, so that it is compared all the same."""
+    return "".join(f" #{name}={json.dumps(row[name])}" for name in sorted(unknown))
+
+
 def _rule(row: dict[str, Any]) -> str:
-    words = ["pref", str(row["priority"])]
+    words = [*(["not"] if "not" in row else ()), "pref", str(row["priority"])]
     for name, word, length in (("src", "from", "srclen"), ("dst", "to", "dstlen")):
         if name in row:
             words += [word, f"{row[name]}/{row[length]}" if length in row else row[name]]
@@ -117,10 +142,12 @@ def _rule(row: dict[str, Any]) -> str:
         if name in row:
             mask = f"/{row['fwmask']}" if name == "fwmark" and "fwmask" in row else ""
             words += [word, f"{row[name]}{mask}"]
+    for word, (start, end) in _RULE_RANGES.items():
+        if start in row and end in row:
+            words += [word, f"{row[start]}-{row[end]}"]
     if "action" in row:
         words.append(row["action"])
-    unknown = sorted(row.keys() - _RULE_KNOWN)
-    return " ".join(quoted(str(word)) for word in words) + "".join(f" #{name}" for name in unknown)
+    return " ".join(quoted(str(word)) for word in words) + _marked(row, row.keys() - _RULE_KNOWN)
 
 
 def _way_back(key: str, before: State, now: State) -> WayBack:
@@ -145,6 +172,7 @@ def _way_back(key: str, before: State, now: State) -> WayBack:
         if wanted["master"] != link["master"]:
             master = f"master {quoted(wanted['master'])}" if wanted["master"] else "nomaster"
             commands.append(f"ip link set dev {quoted(name)} {master}")
+        commands += [f"ip link set dev {quoted(name)} {words}" for words in _settings(wanted, link)]
     # A link that goes down takes its routes along, so these come after it is up again.
     commands += [f"ip link set dev {quoted(name)} up" for name in there if old[name]["up"] and not there[name]["up"]]
     has = [one for one in now["addresses"] if one[0] in there and one[0] not in missing]
@@ -175,7 +203,22 @@ def _way_back(key: str, before: State, now: State) -> WayBack:
     return WayBack(tuple(Inverse(command) for command in commands), tuple(lost))
 
 
-_NEW_LINK = {"up": False, "mtu": 1500, "kind": "", "master": ""}
+_NEW_LINK = {"up": False, "mtu": 1500, "kind": "", "master": "", "addrgenmode": "eui64", "alias": ""}
+
+
+def _settings(wanted: dict[str, Any], link: dict[str, Any]) -> list[str]:
+    """What else is set on a link, in the words of `ip link set`; what a state did not keep yet is left alone."""
+    found = [
+        f"{word} {'on' if wanted[name] else 'off'}"
+        for name, (_, _, word) in _SWITCHES.items()
+        if name in wanted and wanted[name] != link.get(name)
+    ]
+    found += [
+        f"{word} {quoted(str(wanted[name]))}"
+        for name, (_, word) in (*_SETTINGS.items(), ("alias", ("", "alias")))
+        if name in wanted and wanted[name] != link.get(name)
+    ]
+    return found
 
 
 def _bare(one: str) -> str:
