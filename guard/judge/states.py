@@ -339,6 +339,9 @@ def _is_shown(words: "list[str]") -> bool:
         rest = rest[2:] if rest[:1] == ["dev"] else rest[1:]
         at = 0
         while at < len(rest):
+            if not rest[at]:
+                # A word that the text does not tell; what the others set is shown.
+                return True
             if rest[at] not in _LINK_WORDS:
                 return False
             at += 1 if rest[at] in ("up", "down", "nomaster") else 2

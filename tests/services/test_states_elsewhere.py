@@ -16,7 +16,7 @@ ITEMS = {
     "useradd -R /mnt x": [],
     "userdel --root=/mnt x": [],
     "gpasswd -Q /mnt -d a b": [],
-    "gpasswd -R staff": ["state accounts"],
+    "gpasswd -d bob staff": ["state accounts"],
     "dpkg --root=/mnt -r x": [],
     "apt-get -o Dir=/mnt remove x": [],
     "apt-get -o Dpkg::Options::=--force-confold install jq": ["state packages jq"],
