@@ -22,6 +22,11 @@ PATHS = (
     "/etc/nsswitch.conf", "/etc/shells", "/etc/nologin", "/run/nologin", "/var/run/nologin", "/etc/login.defs",
     "/etc/hosts.allow", "/etc/hosts.deny", "/etc/sssd/", "/etc/krb5.conf", "/etc/krb5.keytab", "/etc/nslcd.conf",
     "/etc/ld.so.preload", "/etc/authselect/", "/etc/sudoers", "/etc/sudo.conf", "/etc/doas.conf", "/etc/selinux/",
+    "/run/sshd/", "/var/run/sshd/", "/lib/security/", "/lib64/security/", "/usr/lib/security/", "/usr/lib64/security/",
+    # what a log-in runs
+    "/etc/profile", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh/", "/etc/zshenv", "/etc/environment", "/bin/bash",
+    "/usr/bin/bash", "/bin/sh", "/usr/bin/sh", "/bin/dash", "/usr/bin/dash", "/bin/login", "/usr/bin/login",
+    "/usr/bin/sudo", "/bin/su", "/usr/bin/su", "/usr/bin/doas",
     # networks
     "/etc/network/", "/etc/netplan/", "/etc/NetworkManager/", "/etc/systemd/network/", "/etc/sysconfig/network",
     "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/wpa_supplicant/", "/etc/wireguard/", "/etc/openvpn/", "/etc/udev/rules.d/",
@@ -36,12 +41,20 @@ NOT = ("/etc/ssh/ssh_config", "/etc/ssh/ssh_known_hosts", "/etc/security/pwquali
 """Beginnings of what lies there and lets nobody in."""
 _IN_SSH_FOLDER = ("authorized_keys", "rc", "environment")
 """What the server reads in a person's `.ssh` (sshd(8), "FILES"); the client's files lie beside it."""
+_AT_LOG_IN = frozenset((
+    ".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".login",
+    ".cshrc", ".tcshrc", ".kshrc", ".pam_environment",
+))  # fmt: skip
+"""What a person's shell runs at each log-in: an `exit` in it lets nobody in (bash(1), "INVOCATION")."""
+_UNITS = (
+    "ssh", "dropbear", "networking", "network", "NetworkManager", "systemd-networkd", "nftables", "ufw", "firewalld",
+)  # fmt: skip
+"""Beginnings of units whose links into a target's folder decide whether they start with the machine."""
 _BACKUPS = ("~", ".bak", ".orig", ".old", ".save", ".example", ".sample", "-")
 _COPIES = frozenset(("cp", "mv", "ln", "install", "tar", "zip", "7z", "cpio", "rsync", "scp", "sftp", "restic", "borg"))
 """Programs that read operands, and whose effects tell what they write."""
 _GO_THROUGH = frozenset(("find", "fd", "git"))
 """Programs that change what they find below a folder."""
-_HOMES = ("/root", "/home", "/var/root", "/Users")
 
 MUST = (
     "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d/10-x.conf", "/etc/ssh", "/etc/ssh/*", "/etc/s*", "/etc/passwd",
@@ -49,13 +62,16 @@ MUST = (
     "/home/bob/.ssh/authorized_keys2", "/root/.ssh/*", "/home/*/.ssh/authorized_keys", "/etc/sudoers.d/bob",
     "/etc/hosts.deny", "/etc/netplan/01.yaml",
     "/proc/sys/net/ipv4/ip_forward", "/etc/systemd/system/ssh.service.d/x.conf",
-    "/etc/pam.d/", "/etc/shadow", "/etc/nologin",
+    "/etc/pam.d/", "/etc/shadow", "/etc/nologin", "/etc/profile.d/x.sh", "~/.bashrc", "/home/bob/.profile",
+    "/lib/x86_64-linux-gnu/security/pam_unix.so", "/usr/bin/sudo", "/bin/bash", "/run/sshd",
+    "/etc/systemd/system/multi-user.target.wants/ssh.service",
 )  # fmt: skip
 MUST_NOT = (
     "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d/x.conf", "/etc/motd", "/etc/nginx/nginx.conf", "/etc/nginx/*",
     "~/.ssh/config", "~/.ssh/known_hosts", "/home/bob/.ssh/id_ed25519", "/srv/etc/ssh/sshd_config", "/etc/sshguard",
     "/etc/ssh/sshd_config.bak", "/etc/passwd-", "/home/bob/x", "/etc/hosts", "/usr/bin/ssh",
-    "/etc/groups.txt",
+    "/etc/groups.txt", "/srv/.bashrc", "/usr/bin/sudoreplay", "/run/sshd.pid", "/usr/lib/security.txt",
+    "/etc/systemd/system/multi-user.target.wants/nginx.service",
 )  # fmt: skip
 
 
@@ -70,6 +86,13 @@ def decides(path: str) -> bool:
         return inside == "" or inside[1:].startswith(_IN_SSH_FOLDER)
     if name.startswith(NOT) or name.endswith(_BACKUPS):
         return False
+    folder, _, last = name.rpartition("/")
+    if last in _AT_LOG_IN and _is_home(folder):
+        return True
+    if folder.endswith((".wants", ".requires")) and folder.startswith("/etc/systemd/") and last.startswith(_UNITS):
+        return True
+    if folder.endswith("/security") and folder.startswith(("/lib/", "/usr/lib/")) and last.startswith("pam_"):
+        return True
     return any(_is_at(name, known) for known in PATHS)
 
 
@@ -97,11 +120,19 @@ def _pattern(pattern: str, fixed: str) -> bool:
 def holds(folder: str) -> bool:
     """Whether what decides who comes in lies below this folder, so that its own rights count: `/etc`, a home."""
     name = folder.rstrip("/")
-    if name in ("", "~", *_HOMES) or (name.startswith("~") and "/" not in name):
-        return True
-    if name.rpartition("/")[0] in ("/home", "/Users"):
-        return True
+    return name in ("/home", "/Users") or _is_home(name) or is_above(name)
+
+
+def is_above(folder: str) -> bool:
+    """Whether one of the system's own such files lies below this folder."""
+    name = folder.rstrip("/")
     return any(known.startswith(name + "/") for known in PATHS)
+
+
+def _is_home(folder: str) -> bool:
+    if folder in ("/root", "/var/root") or (folder.startswith("~") and "/" not in folder):
+        return True
+    return folder.rpartition("/")[0] in ("/home", "/Users")
 
 
 def cutting(judge: "Judge") -> "Iterator[str]":

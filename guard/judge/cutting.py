@@ -7,7 +7,7 @@ them.
 
 from itertools import pairwise
 
-from guard.judge import cutpaths
+from guard.judge import cutpaths, cutwhole
 from guard.judge.levels import R0
 from guard.judge.paths import secret
 from guard.judge.states import (
@@ -50,7 +50,7 @@ class Cut:
 class Rule:
     """One kind of program and state that cuts off, with its examples."""
 
-    __slots__ = ("why", "names", "finds", "must", "must_not")
+    __slots__ = ("why", "names", "finds", "must", "must_not", "ends")
 
     def __init__(
         self,
@@ -59,8 +59,12 @@ class Rule:
         finds: "Callable[[Changed], bool]",
         must: "tuple[str, ...]",
         must_not: "tuple[str, ...]" = (),
+        *,
+        ends: bool = False,
     ) -> None:
         self.why = why
+        self.ends = ends
+        """It ends processes that the states which are saved do not bring back."""
         self.names = frozenset(names.split())
         """Names of programs; empty: `finds` looks at all."""
         self.finds = finds
@@ -72,6 +76,8 @@ class Rule:
 _STATES = {
     NFT: "a firewall", IPTABLES: "a firewall", NETWORK: "the network", ACCOUNTS: "who may log in",
 }  # fmt: skip
+LATER = "it goes on or begins later: what it does after the end is not taken back"
+"""Why a change that has a dead man may still cut off."""
 NOT_READ = "it runs what is not read"
 """Why what is opaque may cut off."""
 
@@ -91,6 +97,13 @@ _WAYS_IN = (
 _REMOVES = frozenset(
     ("remove", "purge", "erase", "autoremove", "del", "-r", "-P", "-e", "--remove", "--purge", "-R", "-Rs")
 )
+_ALL_UNITS = ("user.slice", "system.slice", "-.slice", "basic.target", "sysinit.target", "sockets.target",
+    "multi-user.target", "graphical.target", "user-", "session-")  # fmt: skip
+"""Units that others, with them the log-ins, go down with or are bound by."""
+_BINDS = frozenset(("stop", "kill", "freeze", "mask", "set-property"))
+_LIMITS = ("fs.file-max", "fs.nr_open", "kernel.pty.", "kernel.pid_max", "kernel.threads-max", "net.netfilter.",
+    "net.nf_conntrack_max")  # fmt: skip
+"""Beginnings of keys without which no connection or log-in begins."""
 _RESCUE = frozenset(("isolate", "rescue", "emergency", "default"))
 _STARTS = frozenset(("start", "restart", "reload-or-restart"))
 _END_OTHERS = frozenset(("rescue", "emergency", "shutdown", "umount", "runlevel1"))
@@ -123,6 +136,8 @@ def _by_init(changed: Changed) -> bool:
 
 
 def _hides_a_way_in(changed: Changed) -> bool:
+    if changed.ran.name == "umount" and any(word in ("-a", "--all") for word in _words(changed)):
+        return True
     words = [word for word in _words(changed) if word.startswith(("/", "~"))]
     return any(cutpaths.decides(word) or cutpaths.holds(word) for word in words)
 
@@ -160,6 +175,16 @@ def _sysctl(changed: Changed) -> bool:
     return False
 
 
+def _limits(changed: Changed) -> bool:
+    keys = [name.partition(" ") for kind, name in changed.items if kind == STATE]
+    return any(family == SYSCTL and _is_limit(key) for family, _, key in keys)
+
+
+def _is_limit(key: str) -> bool:
+    """Whether a key, or all of them, can leave no room for a connection or a terminal."""
+    return not key or key.startswith(_LIMITS)
+
+
 def _is_network_key(key: str) -> bool:
     """Whether a key, or all of them, can change how packets go."""
     return not key or (key.startswith(("net.ipv4.", "net.ipv6.", "net.bridge.")) and ".tcp_" not in key)
@@ -184,15 +209,24 @@ def _kills_ssh(changed: Changed) -> bool:
             return True
         return any(_tells_ssh(word) for word in words)
     said = [word.value or "" for word in words]
+    if ran.name == "pkill" and any(_matches_ssh(one, "-x" in said) for one in said):
+        return True
     everybody = any(
         one in ("-u", "-U", "--euid", "--uid", "--user") and who in ("root", "0") for one, who in pairwise(said)
     )
     return everybody or any("ssh" in one for one in said) or any(word.value is None for word in words)
 
 
+def _matches_ssh(pattern: str, whole: bool) -> bool:
+    """Whether a pattern of pkill finds the ssh server too: `.`, `sh`."""
+    if whole or not pattern or pattern.startswith("-"):
+        return False
+    return pattern in "sshd" or not any(letter.isalnum() for letter in pattern)
+
+
 def _tells_ssh(word: "Word") -> bool:
-    """Whether a process is named by a look for the ssh server: `$(pidof sshd)`, `$(cat /run/sshd.pid)`."""
-    return any("ssh" in text for text in _inner(word))
+    """Whether a process is named by a look for the ssh server: `$(pidof sshd)`, `$(lsof -t -i :22)`."""
+    return any(map(cutwhole.looks_for_ssh, _inner(word)))
 
 
 def _inner(word: "Word") -> "Iterator[str]":
@@ -202,8 +236,10 @@ def _inner(word: "Word") -> "Iterator[str]":
 
 
 def _rescue(changed: Changed) -> bool:
-    words = [word for word in _words(changed) if not word.startswith("-")]
+    words = [word for word in _words(changed) if not word.startswith("-") or word.startswith("-.")]
     if changed.ran.name == "systemctl":
+        if words and words[0] in _BINDS and any(word.startswith(_ALL_UNITS) for word in words[1:]):
+            return True
         ends = any(word.removesuffix(".target") in _END_OTHERS for word in words[1:])
         return bool(words) and (words[0] in _RESCUE or (words[0] in _STARTS and ends))
     return bool(words) and words[0] in ("1", "s", "S", "single", "emergency", "rescue")
@@ -216,7 +252,26 @@ def _enforces(changed: Changed) -> bool:
 def _removes_a_way_in(changed: Changed) -> bool:
     words = _words(changed)
     named = [word for word in words if word.startswith(_WAYS_IN)]
+    if any(word.endswith("-") for word in named):
+        return True  # apt-get(8): a hyphen behind the name removes it
+    if changed.ran.name in ("apt", "apt-get", "aptitude", "dnf", "yum") and words[:1] and "autoremove" in words:
+        return True
     return not _REMOVES.isdisjoint(words) and bool(named)
+
+
+def _says(*wanted: str) -> "Callable[[Changed], bool]":
+    return lambda changed: any(word in wanted for word in _words(changed))
+
+
+def _ends_sockets(changed: Changed) -> bool:
+    return any(word == "--kill" or (word[:1] == "-" and word[1:2] != "-" and "K" in word) for word in _words(changed))
+
+
+def _no_longer_starts(changed: Changed) -> bool:
+    words = _words(changed)
+    return any(word in ("remove", "disable", "del", "delete", "off", "--del") for word in words) and any(
+        _may_be(word, (*LOGIN_UNITS, *NETWORK_UNITS)) for word in words
+    )
 
 
 CUTS: "tuple[Rule, ...]" = (
@@ -261,6 +316,51 @@ CUTS: "tuple[Rule, ...]" = (
         ("sysctl -w vm.swappiness=1", "sysctl -w net.ipv4.tcp_syncookies=1", "sysctl -a"),
     ),
     Rule(
+        "what connections and terminals have room in",
+        "",
+        _limits,
+        ("sysctl -w net.netfilter.nf_conntrack_max=1", "sysctl -w fs.file-max=1", "sysctl kernel.pty.max=0",
+         "sysctl --system"),
+        ("sysctl -w vm.swappiness=1", "sysctl fs.file-max"),
+    ),
+    Rule(
+        "the network",
+        "bpftool",
+        _says("attach"),
+        ("bpftool net attach xdp id 1 dev eth0",),
+        ("bpftool net list", "bpftool prog show"),
+    ),
+    Rule(
+        "a firewall",
+        "fail2ban-client",
+        _says("banip", "ban", "start", "restart", "reload", "add"),
+        ("fail2ban-client set sshd banip 192.0.2.1", "fail2ban-client reload"),
+        ("fail2ban-client status sshd", "fail2ban-client set sshd unbanip 192.0.2.1"),
+    ),
+    Rule(
+        "the sessions of those who are in",
+        "loginctl",
+        _says("terminate-user", "kill-user", "terminate-session", "kill-session", "terminate-seat"),
+        ("loginctl terminate-user bob", "loginctl kill-user bob", "loginctl kill-session 3"),
+        ("loginctl list-sessions", "loginctl enable-linger bob"),
+        ends=True,
+    ),
+    Rule(
+        "connections that stand",
+        "ss tcpkill conntrack",
+        lambda changed: changed.ran.name != "ss" or _ends_sockets(changed),
+        ("ss -K dst 192.0.2.1", "ss -tK", "conntrack -F"),
+        ("ss -tn", "ss -k"),
+        ends=True,
+    ),
+    Rule(
+        "a service that lets people in",
+        "update-rc.d chkconfig rc-update insserv",
+        _no_longer_starts,
+        ("update-rc.d ssh remove", "update-rc.d ssh disable", "chkconfig sshd off", "rc-update del sshd"),
+        ("update-rc.d nginx remove", "update-rc.d ssh defaults"),
+    ),
+    Rule(
         "a service that lets people in",
         "",
         _unit,
@@ -277,8 +377,9 @@ CUTS: "tuple[Rule, ...]" = (
         "kill pkill killall skill",
         _kills_ssh,
         ("pkill sshd", "killall -9 sshd", "kill $(pidof sshd)", "kill $(cat /run/sshd.pid)", "kill -9 -1",
-         "pkill -f \"$x\"", "pkill -u root"),
-        ("pkill nginx", "kill 4711", "kill -1 4711", "kill $(pidof nginx)"),
+         "pkill -f \"$x\"", "pkill -u root",
+         "pkill -f .", "pkill sh", "kill $(lsof -t -i :22)"),
+        ("pkill nginx", "pkill -x sh", "kill $(lsof -t -i :80)", "kill 4711", "kill -1 4711", "kill $(pidof nginx)"),
     ),
     Rule(
         "the ssh server's processes",
@@ -298,7 +399,7 @@ CUTS: "tuple[Rule, ...]" = (
         "what is mounted where",
         "mount umount",
         _hides_a_way_in,
-        ("umount /home", "mount --bind /x /etc/ssh", "mount -o remount,ro /"),
+        ("umount /home", "umount -a", "mount --bind /x /etc/ssh", "mount -o remount,ro /"),
         ("umount /mnt", "mount /dev/sdb1 /srv"),
     ),
     Rule(
@@ -331,8 +432,12 @@ CUTS: "tuple[Rule, ...]" = (
         "systemctl init telinit",
         _rescue,
         ("systemctl isolate rescue.target", "systemctl rescue", "systemctl emergency", "init 1", "telinit S",
-         "systemctl start rescue.target", "systemctl --no-block start shutdown"),
-        ("systemctl daemon-reload", "reboot", "systemctl reboot", "init 6", "systemctl start reboot.target"),
+         "systemctl start rescue.target", "systemctl --no-block start shutdown", "systemctl stop user.slice",
+         "systemctl stop system.slice", "systemctl stop -- -.slice",
+         "systemctl set-property -- -.slice IPAddressDeny=any", "systemctl kill user-1000.slice"),
+        ("systemctl daemon-reload", "reboot", "systemctl reboot", "init 6", "systemctl start reboot.target",
+         "systemctl stop nginx"),
+        ends=True,
     ),
     Rule(
         "a security policy",
@@ -345,7 +450,8 @@ CUTS: "tuple[Rule, ...]" = (
         "the packages of a way in",
         "apt apt-get aptitude dpkg dnf yum microdnf zypper rpm pacman apk",
         _removes_a_way_in,
-        ("apt-get remove -y openssh-server", "apt purge sudo", "dpkg -r network-manager", "dnf remove firewalld"),
+        ("apt-get remove -y openssh-server", "apt purge sudo", "dpkg -r network-manager", "dnf remove firewalld",
+         "apt-get install -y openssh-server-", "apt-get autoremove"),
         ("apt-get install openssh-server", "apt-get remove nginx", "apt-get upgrade"),
     ),
 )  # fmt: skip
@@ -365,14 +471,24 @@ def cuts(judge: "Judge", planned: "list[Item]") -> "list[Cut]":
     for one in changed(judge):
         for rule in CUTS:
             if (not rule.names or one.ran.name in rule.names) and rule.finds(one):
-                note(rule.why, bool(one.here) and not set(one.items) - set(one.here) and set(one.here) <= set(planned))
+                note(rule.why, not rule.ends and _comes_back(one, planned))
     for path in dict.fromkeys((*cutpaths.cutting(judge), *cutpaths.named(judge))):
         note(f"{path}, which decides who comes in", _is_saved(path, planned))
     for ran, within in _in_containers(judge):
         note(f"the network of this machine, through {within}: {ran.name}", False)
+    if any(ran.name == "kill" and cutwhole.from_a_pipe(ran, judge) for ran in judge.ran):
+        note("the ssh server's processes", False)
+    for folder in cutwhole.unpacked_over(judge):
+        note(f"what is unpacked below {folder}", False)
+    if found and cutwhole.goes_on(judge):
+        note(LATER, False)
     if any(finding[4] == "law 2" for finding in judge.findings):
         note(NOT_READ, False)
     return [Cut(why, saved) for why, saved in found.items()]
+
+
+def _comes_back(one: Changed, planned: "list[Item]") -> bool:
+    return bool(one.here) and not set(one.items) - set(one.here) and set(one.here) <= set(planned)
 
 
 def cuts_of(paths: "Iterable[str]", items: "Iterable[Item]", lost: "Iterable[str]" = ()) -> "list[Cut]":
@@ -395,6 +511,8 @@ def cuts_of(paths: "Iterable[str]", items: "Iterable[Item]", lost: "Iterable[str
             why = "a service that lets people in"
         if kind == STATE and family == SYSCTL and _is_network_key(key):
             why = "the network's settings in the kernel"
+        if kind == STATE and family == SYSCTL and key and _is_limit(key):
+            why = "what connections and terminals have room in"
         if why:
             found.append(Cut(why, True))
     return found

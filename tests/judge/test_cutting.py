@@ -241,3 +241,49 @@ def test_no_way_to_run_it_hides_that_it_cuts_off(wrapper):
             if rule.why not in cuts and cutting.NOT_READ not in cuts:
                 missed.append(text)
     assert missed == []
+
+
+LATER = [
+    "(sleep 15; iptables -F) &",
+    "nohup sh -c 'sleep 9; iptables -F' &",
+    "bash -c '(sleep 9; iptables -F) & exit'",
+    "systemd-run --on-active=10 iptables -F",
+    "echo iptables -F | at now + 1 min",
+    "setsid -f iptables -F",
+    "tmux new -d 'iptables -F'",
+]
+
+
+@pytest.mark.parametrize("command", LATER)
+def test_what_goes_on_after_its_end_is_said_to_stay(command):
+    """Its dead man takes back what is there at the deadline, and nobody watches what comes then."""
+    assert found(command) == {"a firewall": True, cutting.LATER: False}
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 9 &", "iptables -F", "setsid iptables -F", "systemd-run --wait iptables -F"]
+)
+def test_what_ends_with_its_command_is_not(command):
+    assert cutting.LATER not in found(command)
+
+
+LOST = [
+    "pgrep sshd | xargs kill",
+    "systemctl stop user.slice",
+    "systemctl start rescue.target",
+    "loginctl terminate-user bob",
+    "ss -K dst 192.0.2.1",
+    "cpio -idm -D /etc",
+    "cd / && tar xf a",
+    "fail2ban-client set sshd banip 192.0.2.1",
+]
+
+
+@pytest.mark.parametrize("command", LOST)
+def test_what_nothing_could_bring_back_has_no_dead_man(command):
+    assert set(found(command).values()) == {False}
+
+
+@pytest.mark.parametrize("command", ["pgrep nginx | xargs kill", "tar xf a", "cpio -idm -D /srv", "tar cf a ."])
+def test_what_is_like_it_and_keeps_nobody_out_is_not_told(command):
+    assert found(command) == {}
