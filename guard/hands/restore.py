@@ -26,8 +26,9 @@ from guard.hands.files import (
     user_name,
 )
 from guard.hands.identity import is_still, owner_of_work
-from guard.hands.metadata import HANDLE, PINNING_FLAGS, set_flags
+from guard.hands.metadata import HANDLE, PINNING_FLAGS, flags_of, set_flags
 from guard.hands.setting import as_is, same_metadata, set_by_handle, set_metadata, unpin
+from guard.quoting import quoted
 from guard.saved import ABSENT, CONFLICTS, DEVICE, DIRECTORY, FIFO, FILE, SYMLINK, Action, State, StepResult
 
 if TYPE_CHECKING:
@@ -478,9 +479,25 @@ def _why(error: Exception, step: Step | None) -> str:
     if isinstance(error, StateDamaged):
         return error.message
     assert isinstance(error, OSError)
+    if error.errno == errno.EPERM and step is not None and (place := _pinned(step.path)):
+        # Whoever set it meant that nothing changes there, and it is theirs to say otherwise.
+        return f"somebody protected {place} since (chattr +i or +a): chattr -ia {quoted(place)}, then go back again"
     text = _REASONS.get(error.errno or 0) or f"failed: {os.strerror(error.errno or 0)}"
     if error.errno == errno.EPERM and step is not None and step.before.uid != os.geteuid():
         text += f" (it belonged to {user_name(step.before.uid)})"
     if error.errno in (errno.EPERM, errno.EACCES) and os.geteuid() != 0:
         text += ": only root can put it back"
     return text
+
+
+def _pinned(path: str) -> str:
+    """The path itself or its folder, whichever may not be changed for its inode flags; "" for neither."""
+    for place in (path, os.path.dirname(path)):
+        with contextlib.suppress(OSError):
+            handle = os.open(place, HANDLE)
+            try:
+                if flags_of(handle) & PINNING_FLAGS:
+                    return place
+            finally:
+                os.close(handle)
+    return ""

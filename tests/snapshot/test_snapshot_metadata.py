@@ -424,6 +424,28 @@ def test_a_flagged_file_whose_content_is_kept_comes_back_with_both(tmp_path, sna
     file.write_text("writable")
 
 
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_what_somebody_protected_since_stays_and_is_named(place, tmp_path, snapshots):
+    file = tmp_path / "folder" / "file"
+    file.parent.mkdir()
+    file.write_text("before")
+    saved = snapshots.save(capture([PlanItem("file", str(file))], is_secret=never), execution="e-1")
+    file.write_text("after")
+    end(snapshots, saved)
+    pinned = file if place == "file" else file.parent
+    done = subprocess.run(["chattr", "+i", str(pinned)], check=False, capture_output=True)
+    try:
+        _, results = roll_back(snapshots, saved)
+    finally:
+        subprocess.run(["chattr", "-i", str(pinned)], check=False, capture_output=True)
+    told = [(result.result, result.text) for result in results.values()]
+    if done.returncode:  # an ordinary user, or no file system with flags
+        assert (told, file.read_text()) == ([("done", "")], "before")
+        return
+    said = f"somebody protected {pinned} since (chattr +i or +a): chattr -ia {pinned}, then go back again"
+    assert (told, file.read_text()) == ([("failed", said)], "after")
+
+
 def test_a_socket_and_a_device_have_metadata_like_anything(tmp_path, snapshots):
     import socket
 
