@@ -257,7 +257,7 @@ def _read_again(guard: Guard) -> StateStep:
 def _step(kind: str, name: str, before: Known, after: str | None, looked: Looked, chosen: frozenset[str]) -> StateStep:
     bare = StateStep(kind, name, State.BACK, now=looked.sha256, proven=looked.family.proven)
     if looked.known is None:
-        return replace(bare, state=State.NOT_SAVED, lost=(f"it cannot be read now: {looked.why}",))
+        return _unseen(bare, before, after, looked, chosen)
     if looked.known == before:
         return bare
     state = State.DIFFERS if after is None else State.UNCHANGED if looked.sha256 == after else State.CHANGED
@@ -267,6 +267,21 @@ def _step(kind: str, name: str, before: Known, after: str | None, looked: Looked
     if NOT_INSTALLED in (before, looked.known):
         return replace(step, lost=(f"{looked.family.program} {_CAME[before == NOT_INSTALLED]}",))
     back = looked.family.way_back(looked.key, before, looked.known)
+    return replace(step, commands=tuple((one.command, one.input) for one in back.commands), lost=back.lost)
+
+
+def _unseen(bare: StateStep, before: Known, after: str | None, looked: Looked, chosen: frozenset[str]) -> StateStep:
+    """The step of a state that cannot be read now: a family that can puts the one before back as a whole."""
+    whole = looked.family.whole
+    if whole is None or before == NOT_INSTALLED:
+        return replace(bare, state=State.NOT_SAVED, lost=(f"it cannot be read now: {looked.why}",))
+    # It could be read when its change had ended, so somebody else made of it what it is.
+    state = State.DIFFERS if after is None else State.CHANGED
+    said = f"it cannot be read now ({looked.why}), so it is replaced as a whole, and this cannot be taken back itself"
+    step = replace(bare, state=state, difference=(said,))
+    if state in CONFLICTS and step.label not in chosen:
+        return step
+    back = whole(looked.key, before)
     return replace(step, commands=tuple((one.command, one.input) for one in back.commands), lost=back.lost)
 
 

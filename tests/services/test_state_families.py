@@ -253,6 +253,37 @@ def test_no_branch_is_lost_when_the_one_in_its_place_cannot_be_made(tmp_path):
     assert told["looked"][2] == told["looked"][1]
 
 
+UNSEEN = {
+    "iptables-comment-that-is-no-text": (
+        "iptables -P INPUT DROP; iptables -t mangle -A INPUT -j DROP; iptables -N new; "
+        "iptables -A new -m comment --comment $'caf\\xe9' -j DROP",
+        "iptables -A INPUT -p tcp --dport 22 -j ACCEPT",
+    ),
+    "iptables-comment-of-two-lines": (
+        "ip6tables -A INPUT -m comment --comment $'a\\nb' -j DROP",
+        "iptables -t nat -A POSTROUTING -j MASQUERADE",
+    ),
+    "nft-comment-that-is-no-text": ("nft add rule inet x in accept comment $'\"caf\\xe9\"'", RULES),
+    "sysctl kernel.domainname": ("sysctl -qw kernel.domainname=$'caf\\xe9'", "sysctl -w kernel.domainname=here"),
+    "crontab": ("printf '# caf\\xe9\\n' | crontab -", "echo '* * * * * x' | crontab -"),
+}
+
+
+@pytest.mark.guarantee("G-STATE-BACK")
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_cannot_be_read_now_is_put_back_as_a_whole(name, tmp_path):
+    change, before = UNSEEN[name]
+    if not is_root():
+        every_read_answers_or_says_why()
+        return
+    told = story(tmp_path, change, before=before, place=SPOOL)
+    family = name.partition("-")[0]
+    assert isinstance(told["after"][family], str)
+    assert told["now"] == told["before"], told["results"]
+    assert told["results"][family] == ["done", ""]
+    assert told["status"] == "succeeded"
+
+
 @pytest.mark.guarantee("G-STATE-BACK")
 def test_a_way_back_needs_no_space(tmp_path):
     if not is_root():

@@ -88,5 +88,7 @@ class Family:
     """Absolute paths from key and answer."""
     proven: bool = True
     """Tried against the real thing; else only against its documented answers."""
+    whole: Callable[[str, State], WayBack] | None = None
+    """The way back from a state that cannot be read: key and the state before, put back as a whole."""
     in_order: bool = False
     """Each command of its way back presumes the ones before: after one that fails the rest is not run."""

@@ -31,4 +31,6 @@ def _way_back(key: str, before: State, now: State) -> WayBack:
     return WayBack((Inverse(f"crontab{_user(key)} -", before["jobs"]),))
 
 
-FAMILY = Family("crontab", "crontab", _reads, _parse, _way_back)
+FAMILY = Family(
+    "crontab", "crontab", _reads, _parse, _way_back, whole=lambda key, before: _way_back(key, before, {"jobs": ""})
+)

@@ -13,6 +13,14 @@ _CHAIN = re.compile(r"^:([^ ]+) (ACCEPT|DROP|QUEUE|RETURN|-) \[\d+:\d+\]$")
 _COUNTED = re.compile(r"^\[\d+:\d+\] ")
 VERSIONS = ("iptables", "ip6tables")
 
+_CHAINS = {
+    "filter": "INPUT FORWARD OUTPUT",
+    "nat": "PREROUTING INPUT OUTPUT POSTROUTING",
+    "mangle": "PREROUTING INPUT FORWARD OUTPUT POSTROUTING",
+    "raw": "PREROUTING OUTPUT",
+}
+"""Tables and the chains that the kernel gives them. Source: iptables(8), "TABLES"."""
+
 Table = dict[str, Any]
 
 
@@ -70,4 +78,30 @@ def _text(name: str, table: Table) -> str:
     return "\n".join([f"*{name}", *chains, *table["rules"], "COMMIT"]) + "\n"
 
 
-FAMILY = Family("iptables", "iptables-save", _reads, _parse, _way_back, stays="counters and tracked connections")
+def _whole(key: str, before: State) -> WayBack:
+    """Sets each table as it was; one that had nothing in it is emptied by a command of its own, as it may not be here.
+
+    Of an empty table the chains of the kernel are named alone: the others go when it is restored.
+    """
+    if before == NOT_INSTALLED:
+        return _way_back(key, before, {})
+    commands = []
+    for version in VERSIONS:
+        texts = [_text(name, table) for name, table in before[version].items()]
+        commands += [Inverse(f"{version}-restore", "".join(texts))] if texts else []
+        for name, chains in _CHAINS.items():
+            if name not in before[version]:
+                table = {"chains": dict.fromkeys(chains.split(), "ACCEPT"), "rules": []}
+                commands.append(Inverse(f"{version}-restore", _text(name, table)))
+    return WayBack(tuple(commands))
+
+
+FAMILY = Family(
+    "iptables",
+    "iptables-save",
+    _reads,
+    _parse,
+    _way_back,
+    stays="counters and tracked connections",
+    whole=_whole,
+)

@@ -73,4 +73,13 @@ def _way_back(key: str, before: State, now: State) -> WayBack:
     return WayBack((Inverse("nft -f -", "\n".join(script) + "\n"),), tuple(lost))
 
 
-FAMILY = Family("nft", "nft", _reads, _parse, _way_back, stays="counters, and elements that sets learned")
+def _whole(key: str, before: State) -> WayBack:
+    """Replaces each table there was, whether it is there now or not. Those that came since stay."""
+    old = before.get("tables", {})
+    # To delete a table that may not be there, it is added first (nft(8), "destroy" is younger).
+    gone = [line for name in old for line in (f"add table {name}", f"delete table {name}")]
+    back = _way_back(key, before, {"tables": {}})
+    return WayBack(tuple(Inverse(one.command, "\n".join(gone) + "\n" + one.input) for one in back.commands), back.lost)
+
+
+FAMILY = Family("nft", "nft", _reads, _parse, _way_back, stays="counters, and elements that sets learned", whole=_whole)

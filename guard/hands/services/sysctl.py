@@ -68,4 +68,11 @@ def _takes_no_blank(name: str) -> bool:
     return not name.endswith(("domainname", "hostname", "core_pattern", "modprobe"))
 
 
-FAMILY = Family("sysctl", "sysctl", _reads, _parse, _way_back)
+def _whole(key: str, before: State) -> WayBack:
+    """Sets every value there was, of a key and of those that go with it; not of all that the kernel has."""
+    if not key:
+        return WayBack(lost=("what is set in the kernel cannot be read, and not all of it can be set",))
+    return _way_back(key, before, {"values": dict.fromkeys(before["values"])})
+
+
+FAMILY = Family("sysctl", "sysctl", _reads, _parse, _way_back, whole=_whole)
