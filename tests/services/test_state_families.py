@@ -9,6 +9,7 @@ import pytest
 
 import execution
 from acting import states
+from guard.hands.services import FAMILIES
 from guard.types import PlanItem
 from tests.services.machine import is_root, story, went_back
 
@@ -264,7 +265,6 @@ UNSEEN = {
         "iptables -t nat -A POSTROUTING -j MASQUERADE",
     ),
     "nft-comment-that-is-no-text": ("nft add rule inet x in accept comment $'\"caf\\xe9\"'", RULES),
-    "sysctl kernel.domainname": ("sysctl -qw kernel.domainname=$'caf\\xe9'", "sysctl -w kernel.domainname=here"),
     "crontab": ("printf '# caf\\xe9\\n' | crontab -", "echo '* * * * * x' | crontab -"),
 }
 
@@ -282,6 +282,14 @@ def test_what_cannot_be_read_now_is_put_back_as_a_whole(name, tmp_path):
     assert told["now"] == told["before"], told["results"]
     assert told["results"][family] == ["done", ""]
     assert told["status"] == "succeeded"
+
+
+def test_a_key_of_the_kernel_goes_back_unseen_and_all_of_them_do_not():
+    family = FAMILIES["sysctl"]
+    before = {"values": {"kernel.domainname": "here"}}
+    back = family.whole("kernel.domainname", before)
+    assert [one.command for one in back.commands] == ["sysctl -w 'kernel.domainname=here'"]
+    assert family.whole("", before).lost
 
 
 @pytest.mark.guarantee("G-STATE-BACK")
