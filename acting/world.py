@@ -142,7 +142,7 @@ def outcome_of(result: RunResult, execution: str, guard: Guard, sink: Sink) -> O
     notes = list(result.notes)
     output_file = sink.close(notes)
     if result.interference and not result.stdout.size_bytes:
-        notes.append("the sandbox refused some of what it tried, and nothing came on standard output: that is not a fact")
+        notes.append("the sandbox refused some of what it tried; an empty standard output is not a fact then")
     return Outcome(
         status_of(result),
         execution=execution,

@@ -30,7 +30,7 @@ COMMAND: JSON = {
     "type": "string",
     "minLength": 1,
     "maxLength": 65_536,
-    "description": "bash text, run exactly as it is",
+    "description": "bash text, run as it is",
 }
 TARGET: JSON = {"type": "string", "description": "only `local`"}
 ID: JSON = {"type": "string", "pattern": "^[a-z0-9-]{1,64}$"}
