@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def needed() -> set[pathlib.Path]:
     """The checkout, this interpreter, and where its modules lie, as real paths and as they are named."""
     named = [ROOT, *map(pathlib.Path, (sys.prefix, sys.base_prefix, *site.getsitepackages()))]
-    return {path for each in named for path in (each, each.resolve())}
+    # Debian's Python names folders of its packages that an environment has not.
+    return {path for each in named if each.exists() for path in (each, each.resolve())}
 
 
 def closed_above(path: pathlib.Path) -> pathlib.Path | None:
