@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from acting.timer import BOOTED
 from guard.errors import GuardError, StateDamaged
 from guard.hands.environment import build_environment
 from guard.hands.services import NOT_INSTALLED, Said, Unreadable, family_of
+from guard.quoting import quoted
 from guard.saved import CONFLICTS, Output, State, StateStep, StepResult, label_of
 from guard.types import Actor, Level, PlanItem, Profile, Verdict
 
@@ -327,14 +329,18 @@ def _judged(step: StateStep, problems: list[str], guard: Guard) -> StepResult:
 
 def _run(command: str, text: str, guard: Guard) -> str:
     """Runs one command of a way back; "" or what it complained of."""
-    whole, number = command, -1
+    whole, number, place = command, -1, ""
     try:
         if text:
-            # In memory, since a way back must not need space: the full disk may be why it is taken.
-            number = os.memfd_create("opsagent")
+            # In memory, since a way back must not need space: the full disk may be why it is taken. What an ordinary
+            # user's process holds is closed to its children while our memory is (PR_SET_DUMPABLE of prctl(2)).
+            if os.geteuid() == 0:
+                number = os.memfd_create("opsagent")
+            else:
+                number, place = tempfile.mkstemp(prefix="opsagent-")
             with open(number, "wb", closefd=False) as file:
                 file.write(text.encode())
-            whole = f"{{ {command}; }} < /proc/{os.getpid()}/fd/{number}"
+            whole = f"{{ {command}; }} < {quoted(place) if place else f'/proc/{os.getpid()}/fd/{number}'}"
         # What its program asks for (KUBECONFIG …) says where it acts, as it did when the state was read.
         asked = core.check(command, cwd="/", actor=Actor.PERSON, policy=guard.policy).env
         result = guard.target.run(
@@ -345,6 +351,8 @@ def _run(command: str, text: str, guard: Guard) -> str:
     finally:
         if number >= 0:
             os.close(number)
+        if place:
+            os.unlink(place)
     if result.exit_code == 0:
         return ""
     last = (result.stderr.text.strip() or result.stdout.text.strip()).split("\n")[-1][:300]
