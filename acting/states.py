@@ -334,7 +334,7 @@ def _run(command: str, text: str, guard: Guard) -> str:
         if text:
             # In memory, since a way back must not need space: the full disk may be why it is taken. What an ordinary
             # user's process holds is closed to its children while our memory is (PR_SET_DUMPABLE of prctl(2)).
-            if os.geteuid() == 0:
+            if os.geteuid() == 0 and hasattr(os, "memfd_create"):
                 number = os.memfd_create("opsagent")
             else:
                 number, place = tempfile.mkstemp(prefix="opsagent-")
